@@ -1,0 +1,41 @@
+"""Checks a trace against every rule that applies to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracediff.contracts.randomness import RANDOMNESS_RULES
+from tracediff.contracts.rule import Rule, Violation
+from tracediff.contracts.text import TEXT_RULES
+from tracediff.events import Trace
+
+ALL_RULES: tuple[Rule, ...] = (*RANDOMNESS_RULES, *TEXT_RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Which rules were applied to a trace and which of them it breaks."""
+
+    trace: str
+    kind: str
+    events: int
+    applied: tuple[Rule, ...]
+    violations: tuple[Violation, ...]
+
+
+def check_trace(trace: Trace) -> Report:
+    """Return the report of all rules that apply to a structurally valid trace."""
+    applied = tuple(rule for rule in ALL_RULES if rule.applies(trace))
+    violations = tuple(violation for rule in applied for violation in _broken(rule, trace))
+    return Report(trace.name, trace.kind, len(trace.events), applied, violations)
+
+
+def _broken(rule: Rule, trace: Trace) -> Iterator[Violation]:
+    """Yield how a trace breaks a rule; fields of an unexpected type break it too."""
+    try:
+        for event_id, reason in rule.check(trace):
+            yield Violation(rule.name, event_id, reason)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"cannot be checked, a field it reads has an unexpected form ({error!r})"
+        yield Violation(rule.name, None, reason)

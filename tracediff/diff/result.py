@@ -1,0 +1,172 @@
+"""What a comparison returns: plain data that reports are made from.
+
+Knows no rendering; every number that a report prints is computed before it gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tracediff.events import ToleranceRule
+
+
+class Outcome(StrEnum):
+    """The exact word for what a comparison found."""
+
+    EQUAL = "equal"
+    WITHIN_TOLERANCE = "equal within tolerance"
+    DIVERGED = "diverged"
+    INCOMPARABLE = "incomparable"
+    NOTHING_COMPARED = "nothing compared"
+    INVALID = "invalid"
+    INCOMPLETE = "incomplete"
+    CORRUPT = "corrupt"
+
+
+class Missing(StrEnum):
+    """Stands for a value that one side does not have."""
+
+    MISSING = "(missing)"
+
+
+MISSING = Missing.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class EventPlace:
+    """Which event of one side something is about."""
+
+    event_id: str
+    component: str
+    event_type: str
+    logical_step: int
+    lane: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """One field that differs; `field` is a path such as `payload.choice.token_id`.
+
+    A side without the field has `MISSING` as its value.
+    """
+
+    field: str
+    left: Any
+    right: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAt:
+    """The largest error of one measure and where it is: the multi-index in C order."""
+
+    error: float
+    index: tuple[int, ...]
+    left: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDifference:
+    """How two tensors of one name differ, and which rule and evidence decided.
+
+    `evidence` is `attributes`, `non-finite`, `values`, `files`, `sketch`, `digest` or `none`.
+    With values or files: the worst absolute, relative and ULP errors, how many elements are out of
+    tolerance and the first of them in C order. `relative_l2` is exact with values, estimated with
+    sketches (then `confidence` says how sure the verdict is). `nan_elements` counts left's NaN.
+    """
+
+    name: str
+    section: str
+    reason: str
+    rule: ToleranceRule
+    rule_source: str
+    evidence: str
+    decidable: bool = True
+    nan_elements: int = 0
+    relative_l2: float | None = None
+    confidence: float | None = None
+    worst_absolute: ErrorAt | None = None
+    worst_relative: ErrorAt | None = None
+    worst_ulp: ErrorAt | None = None
+    out_of_tolerance: int | None = None
+    elements: int | None = None
+    first_index: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first failed check of one pair of events, or an event that one side lacks.
+
+    `check` names the section that failed: `structure`, `artifacts`, `state`, `ids`, `inputs`,
+    `rng`, `outputs`, `choice` or `commit`.
+    """
+
+    left: EventPlace | None
+    right: EventPlace | None
+    check: str
+    difference: FieldDifference
+    tensor: TensorDifference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why the first divergence happened, as far as the evidence goes.
+
+    `kind` is a stable word; `component` the part of the system that is to blame; `evidence` the
+    facts that led there, in order; `explanation` one sentence for people.
+    """
+
+    kind: str
+    component: str
+    explanation: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What was compared.
+
+    `identical_bytes` are bytes at the files' starts that are the same and were not parsed, their
+    events not counted in `matched`; `tensors` counts pairs of tensors by the evidence that decided
+    them.
+    """
+
+    matched: int = 0
+    only_left: int = 0
+    only_right: int = 0
+    undecidable: int = 0
+    not_recorded: int = 0
+    identical_bytes: int = 0
+    tensors: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceDiff:
+    """The result of comparing two traces.
+
+    `first` is the first divergence in topological order, `frontier` all divergences without a
+    divergent ancestor (`first` among them), `downstream` counts the others by section. `triggers`
+    are differing settings, `context` differing conditions; neither is a divergence. `visible` is
+    the first event whose choice or commit differs. `normalisers` names everything that was applied
+    before comparing; `warnings` are for people.
+    """
+
+    outcome: Outcome
+    left: str
+    right: str
+    first: Divergence | None = None
+    cause: Cause | None = None
+    frontier: tuple[Divergence, ...] = ()
+    downstream: Mapping[str, int] = field(default_factory=dict)
+    visible: Divergence | None = None
+    triggers: tuple[FieldDifference, ...] = ()
+    context: tuple[FieldDifference, ...] = ()
+    coverage: Coverage = Coverage()
+    worst_within: TensorDifference | None = None
+    worst_within_place: EventPlace | None = None
+    normalisers: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    message: str = ""

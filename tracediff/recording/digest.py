@@ -1,0 +1,41 @@
+"""The digest by which a trace identifies a tensor.
+
+Knows bytes, names and shapes; must not know what the numbers mean.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from blake3 import blake3
+
+from tracediff.events.element_types import Array
+
+DIGEST_BYTES = 16
+
+
+class TensorDigest:
+    """BLAKE3 over the dtype's name, NUL, the shape as JSON, NUL, and the numbers' bytes.
+
+    The numbers come in C order and are hashed in little-endian byte order, so that the digest
+    depends on neither layout nor machine.
+    """
+
+    def __init__(self, dtype: str, shape: tuple[int, ...]) -> None:
+        extents = ",".join(map(str, shape))
+        self._hasher = blake3(f"{dtype}\0[{extents}]\0".encode())
+
+    def update(self, numbers: Array) -> None:
+        """Hash the next numbers: one-dimensional, contiguous, native byte order."""
+        if sys.byteorder == "big":
+            numbers = numbers.byteswap()
+        self._hasher.update(numbers.view("u1").data)
+
+    def text(self) -> str:
+        """Return `b3:` and 32 hexadecimal digits."""
+        return digest_text(self._hasher)
+
+
+def digest_text(hasher: blake3) -> str:
+    """Return the first 128 bits of a BLAKE3 hash as `b3:` and 32 hexadecimal digits."""
+    return "b3:" + hasher.hexdigest(length=DIGEST_BYTES)

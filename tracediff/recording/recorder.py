@@ -1,0 +1,259 @@
+"""The recorder: turns what an execution tells it into events and hands them to a sink.
+
+Knows how an event is put together. Must not know engines, files or what the events are compared
+with.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tracediff.errors import IllegalState, UsageError
+from tracediff.events import Event, TensorRecord, Tolerances
+from tracediff.events.event import FORMAT, KINDS, PRIVATE_PREFIX
+from tracediff.events.tensors import tensor_to_json
+from tracediff.events.tolerances import tolerances_to_json
+from tracediff.events.validity import InvalidField, event_from_json
+from tracediff.recording.levels import TensorLevel, parse_level
+from tracediff.recording.plain import plain_json
+from tracediff.recording.recordable import Draw, Tensor, draw_to_json
+from tracediff.recording.sinks import EventSink
+from tracediff.recording.summary import summarise_tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class Recorder:
+    """Records one execution.
+
+    Use it as a context manager: leaving the block normally writes the last event with the event
+    count and makes the trace final; leaving it by an exception leaves an incomplete trace.
+
+        with Recorder("run.jsonl") as recorder:
+            for step in range(3):
+                state = update(state)
+                recorder.event("loop", "state.updated", logical_step=step, outputs={"x": state})
+
+    `sink` is a path (written as JSONL, `.gz` compressed) or an EventSink. `tensors` is the level:
+    `digest`, `sketch`, `values`, `values=N` or `full`. `clock` gives nanoseconds; a sink that keeps
+    times gets the time of each event.
+    """
+
+    def __init__(
+        self,
+        sink: EventSink | str | Path,
+        *,
+        kind: str = "generic",
+        trace_id: str | None = None,
+        tensors: str | TensorLevel = "sketch",
+        tolerances: Tolerances | None = None,
+        event_prefix: str = "e",
+        header: Mapping[str, Any] | None = None,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        if kind not in KINDS:
+            raise UsageError(f"unknown kind of trace {kind!r}; known are {', '.join(KINDS)}")
+        self._level = parse_level(tensors) if isinstance(tensors, str) else tensors
+        self._sink = _open_file(sink) if isinstance(sink, str | Path) else sink
+        self._trace_id = trace_id or f"trace-{kind}"
+        self._prefix = event_prefix
+        self._header = {"format": FORMAT, "kind": kind, **(header or {})}
+        self._header["tensors"] = str(self._level)
+        if tolerances is not None and tolerances.rules:
+            self._header["tolerances"] = tolerances_to_json(tolerances)
+        self._clock = clock
+        self._count = 0
+        self._last: Event | None = None
+        self._last_at = 0
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._closed:
+            return
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def event(
+        self,
+        component: str,
+        event_type: str,
+        *,
+        logical_step: int = 0,
+        parent: str | None = None,
+        joins: Sequence[str] = (),
+        lane: Mapping[str, str | int] | None = None,
+        artifacts: Mapping[str, str] | None = None,
+        state: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, ArrayLike | Tensor] | None = None,
+        rng: Sequence[Draw] | None = None,
+        outputs: Mapping[str, ArrayLike | Tensor] | None = None,
+        choice: Mapping[str, Any] | None = None,
+        commit: Mapping[str, Any] | None = None,
+        ids: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        note: Any = None,
+        private: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Record one event and return its id.
+
+        `parent` is the id of the event that caused this one, the previous event if not given; the
+        remaining arguments are the payload's sections (`private` holds `x-…` keys). Tensors are
+        summarised at once, so that changing an array afterwards does not alter the record.
+        Raises UsageError for values that a trace cannot hold, IllegalState after `close`.
+        """
+        if self._closed:
+            raise IllegalState("the recording is closed; no event can follow")
+        sections = {
+            "trace": self._header if self._count == 0 else None,
+            "lane": lane,
+            "joins": list(joins) or None,
+            "artifacts": artifacts,
+            "state": state,
+            "settings": settings,
+            "rng": None if rng is None else [draw_to_json(draw) for draw in rng],
+            "choice": choice,
+            "commit": commit,
+            "ids": ids,
+            "context": context,
+            "note": note,
+            **_only_private(private or {}),
+        }
+        payload = {
+            key: plain_json(value, key) for key, value in sections.items() if value is not None
+        }
+        # Tensor records are plain already, and long: only their logical places are looked at.
+        for section, tensors in (("inputs", inputs), ("outputs", outputs)):
+            if tensors is not None:
+                payload[section] = self._tensors(section, tensors)
+        line = {
+            "trace_id": self._trace_id,
+            "event_id": f"{self._prefix}{self._count:02d}",
+            "parent_event_id": self._parent(parent, joins),
+            "component": component,
+            "event_type": event_type,
+            "logical_step": plain_json(logical_step, "logical_step"),
+            "payload": payload,
+        }
+        try:
+            event = event_from_json(line)
+        except InvalidField as error:
+            raise UsageError(f"cannot record {component} {event_type}: {error}") from None
+        self._append(event)
+        return event.event_id
+
+    def close(self) -> None:
+        """Write the last event with the event count and make the trace final."""
+        if self._closed:
+            raise IllegalState("the recording is closed already")
+        if self._last is None:
+            self.abandon()
+            raise IllegalState("nothing was recorded; a trace has at least one event")
+        self._closed = True
+        try:
+            last = self._last
+            payload = {**last.payload, "end": {"events": self._count}}
+            self._sink.write(replace(last, payload=payload), at=self._last_at)
+            self._sink.finish()
+        except BaseException:
+            self._sink.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Stop recording; what was recorded stays recognisably incomplete."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._last is not None:
+                self._sink.write(self._last, at=self._last_at)
+        finally:
+            self._sink.abandon()
+
+    def _parent(self, parent: str | None, joins: Sequence[str]) -> str | None:
+        """Return the parent's id; raise UsageError for ids that no event of this recording has."""
+        if self._count == 0 and (parent is not None or joins):
+            raise UsageError(f"the first event is the root and follows none, not {parent or joins}")
+        for known in (*([] if parent is None else [parent]), *joins):
+            if not self._has(known):
+                raise UsageError(
+                    f"no event {known!r} was recorded before; `event` returns the id to give here"
+                )
+        return parent if parent is not None or self._last is None else self._last.event_id
+
+    def _has(self, event_id: object) -> bool:
+        """Whether an event of this id was recorded: ids are numbers in order behind the prefix."""
+        if not isinstance(event_id, str) or not event_id.startswith(self._prefix):
+            return False
+        number = event_id.removeprefix(self._prefix)
+        if not number.isascii() or not number.isdecimal() or len(number) > 20:
+            return False
+        return int(number) < self._count and f"{int(number):02d}" == number
+
+    def _append(self, event: Event) -> None:
+        # One event is held back: only when the next arrives, or on close, is it known whether
+        # it is the last, which carries the count.
+        if self._last is not None:
+            self._sink.write(self._last, at=self._last_at)
+        self._last, self._last_at = event, self._clock()
+        self._count += 1
+
+    def _tensors(self, section: str, tensors: Mapping[str, ArrayLike | Tensor]) -> list[Any]:
+        found = []
+        for name, value in tensors.items():
+            tensor = value if isinstance(value, Tensor) else Tensor(value)
+            logical = plain_json(tensor.logical, f"{section}[{name}].logical")
+            found.append(tensor_to_json(self._summarised(name, tensor, logical)))
+        return found
+
+    def _summarised(self, name: str, tensor: Tensor, logical: Mapping[str, Any]) -> TensorRecord:
+        try:
+            array = np.asarray(tensor.array)
+            summary = summarise_tensor(array, dtype=tensor.dtype, level=self._level)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"cannot record tensor {name}: {error}") from None
+        keep = self._level.name == "full"
+        return TensorRecord(
+            name=name,
+            dtype=summary.dtype,
+            shape=summary.shape,
+            digest=summary.digest,
+            stats=summary.stats,
+            logical=logical,
+            sketch=summary.sketch,
+            values=summary.values,
+            file=self._sink.write_tensor(summary.digest, array) if keep else None,
+        )
+
+
+def _only_private(private: Mapping[str, Any]) -> Mapping[str, Any]:
+    for key in private:
+        if not key.startswith(PRIVATE_PREFIX):
+            raise UsageError(f"private keys start with {PRIVATE_PREFIX}, {key!r} does not")
+    return private
+
+
+def _open_file(path: str | Path) -> EventSink:
+    # Files are opened only for those who ask for one: an execution recorded into memory must not
+    # pay for the storage layer.
+    from tracediff.storage import TraceWriter
+
+    return TraceWriter(Path(path))

@@ -1,0 +1,69 @@
+"""Results as JSON-ready data, with a versioned format name.
+
+A side that lacks a value lacks the key; a value that is null in the trace is null here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from tracediff.contracts import Report
+from tracediff.diff import TraceDiff
+from tracediff.diff.result import MISSING, FieldDifference
+from tracediff.errors import TracediffError, TraceError
+from tracediff.events import Event
+
+REPORT_FORMAT = "tracediff-report/1"
+CHECK_FORMAT = "tracediff-check/1"
+
+
+def diff_to_json(diff: TraceDiff) -> dict[str, Any]:
+    """Return a comparison as JSON-ready data."""
+    return {"format": REPORT_FORMAT, **_plain(diff)}
+
+
+def check_to_json(report: Report) -> dict[str, Any]:
+    """Return a contract report as JSON-ready data."""
+    return {
+        "format": CHECK_FORMAT,
+        "trace": report.trace,
+        "kind": report.kind,
+        "events": report.events,
+        "rules": [rule.name for rule in report.applied],
+        "violations": [_plain(violation) for violation in report.violations],
+    }
+
+
+def problem_to_json(trace: str, error: TracediffError) -> dict[str, Any]:
+    """Return what kept a trace from being checked or compared as JSON-ready data."""
+    found: dict[str, Any] = {"format": CHECK_FORMAT, "trace": trace, "error": str(error)}
+    if isinstance(error, TraceError):
+        found["outcome"] = error.outcome
+        found["place"] = _plain(error.place)
+    return found
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """Return an event as its line holds it."""
+    return {field.name: getattr(event, field.name) for field in fields(event)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, FieldDifference):
+        sides = {"left": value.left, "right": value.right}
+        return {
+            "field": value.field,
+            **{side: _plain(found) for side, found in sides.items() if found is not MISSING},
+        }
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return str(value) if isinstance(value, str) else value

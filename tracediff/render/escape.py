@@ -1,0 +1,47 @@
+"""Makes text from a trace safe and short enough to print.
+
+A trace may come from anyone: control characters, terminal escapes, bidirectional overrides and
+lone surrogates are shown, never sent to the terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+
+LONGEST = 200
+"""Characters of one value that a report prints; longer ones are cut and say how long they are."""
+
+HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def visible(text: str, limit: int = LONGEST) -> str:
+    """Return printable text: what a terminal would act on is escaped, what is long is cut."""
+    cut = text if len(text) <= limit else text[:limit]
+    shown = "".join(_visible_character(character) for character in cut)
+    return shown if cut is text else f"{shown}… ({len(text)} characters)"
+
+
+def visible_value(value: Any, limit: int = LONGEST) -> str:
+    """Return a JSON value as one printable line."""
+    if isinstance(value, str):
+        # An enumeration member stands for the absence of a value and prints without quotes.
+        return visible(value, limit) if type(value) is not str else f'"{visible(value, limit)}"'
+    if isinstance(value, list) and len(value) > limit:
+        head = json.dumps(value[:limit], ensure_ascii=False)
+        return f"{visible(head, limit)} ({len(value)} entries)"
+    return visible(json.dumps(value, ensure_ascii=False), limit)
+
+
+def _visible_character(character: str) -> str:
+    if unicodedata.category(character) not in HIDDEN_CATEGORIES:
+        return character
+    code = ord(character)
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
