@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from text_runs import main_line, sampled_run
+from tool_runs import main_line as tool_call
 from trace_building import with_payload
 from trace_edits import put_draw
 
@@ -31,7 +32,7 @@ HOSTILE: list[Any] = [
 
 def hostile_sections(event: Event) -> Iterator[Mapping[str, Any]]:
     """Yield sections in which one free-form value is of an unexpected type, or missing."""
-    for section in ("state", "choice", "settings"):
+    for section in ("state", "choice", "commit", "settings"):
         found = event.payload.get(section)
         if found is None:
             continue
@@ -52,6 +53,11 @@ def hostile_outputs(event: Event) -> Iterator[Mapping[str, Any]]:
         {"logical": {}},
         {"values": []},
         {"values": ["NaN"] * 20},
+        {"dtype": "float8_e4m3fn"},
+        {"dtype": "int8"},
+        {"dtype": "int7"},
+        {"digest": "b3:"},
+        {"stats": {"finite": 20, "min": "NaN", "max": "Infinity", "mean": 2**70, "l2": -1}},
         *({"logical": {"positions": value}} for value in HOSTILE),
     ]
     for index, record in enumerate(records):
@@ -69,7 +75,9 @@ def hostile_traces(trace: Trace) -> Iterator[Trace]:
             yield replace(trace, events=(*before, with_payload(event, **sections), *after))
 
 
-@pytest.mark.parametrize("make", [main_line, sampled_run], ids=["main-line", "sampled"])
+@pytest.mark.parametrize(
+    "make", [main_line, sampled_run, tool_call], ids=["main-line", "sampled", "tool-call"]
+)
 def test_hostile_values_never_raise(make: Callable[[], Trace]) -> None:
     """Whatever a valid trace holds in free-form fields, the answer is a report."""
     trace, checked, broken = make(), 0, 0

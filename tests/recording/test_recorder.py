@@ -316,6 +316,29 @@ def test_what_cannot_be_recorded(sections: dict[str, Any], message: str) -> None
     assert found == [("e00", "before"), ("e01", "after")]
 
 
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        pytest.param({"outputs": [1.0]}, r"outputs= takes a mapping.*not a list", id="list"),
+        pytest.param({"outputs": np.ones(2)}, r"outputs= takes.*not a ndarray", id="array"),
+        pytest.param({"inputs": Tensor([1.0])}, r"inputs= takes.*not a Tensor", id="tensor"),
+        pytest.param(
+            {"rng": [{"count": 1}]}, r"rng\[0\] is a dict; expected a tracediff\.Draw", id="dict"
+        ),
+        pytest.param(
+            {"rng": Draw("g", "a", 0, 1, 4)}, r"rng= takes a list of.*not a Draw", id="lone-draw"
+        ),
+    ],
+)
+def test_arguments_of_a_wrong_kind(sections: dict[str, Any], message: str) -> None:
+    """An argument of another kind is refused by name, with what is expected."""
+    sink = MemorySink()
+    with Recorder(sink) as recorder:
+        recorder.event("loop", "before")
+        with pytest.raises(UsageError, match=message):
+            recorder.event("loop", "step", **sections)
+
+
 def test_unknown_header_key_is_refused() -> None:
     """A header that the format does not know is refused with the first event."""
     with pytest.raises(UsageError, match=r"payload\.trace\.colour: unknown key"):

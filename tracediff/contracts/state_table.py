@@ -16,6 +16,7 @@ from tracediff.events.event import TENSOR_SECTIONS
 
 NOT_RECORDED = "not recorded"
 SHOWN = 6
+COMMITTED = "committed"
 
 
 def describe_states(trace: Trace) -> list[tuple[str, str]]:
@@ -46,9 +47,11 @@ def _runtime_updates(trace: Trace) -> str:
 
 
 def _irreversible_point(trace: Trace) -> str:
-    commits = [event for event in trace.events if "commit" in event.payload]
-    if commits:
-        return f"{commits[0].event_id} {commits[0].event_type}: an external effect"
+    for event in trace.events:
+        if event.payload.get("commit", {}).get("status") == COMMITTED:
+            return f"{event.event_id} {event.event_type}: an external effect"
+    if trace.kind == "tool":
+        return "none: nothing was committed"
     sent = [event for event in trace.events if event.component == "transport"]
     if sent:
         return f"{sent[0].event_id} {sent[0].event_type}: what was sent is not taken back"

@@ -20,8 +20,8 @@ distance lies within `confidence_interval` in 99.8 % to 100 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 CONFIDENCE = 0.999
 """How often the true distance lies within `confidence_interval`."""
@@ -38,13 +38,14 @@ of the two tensors' sketches. A smaller relative distance cannot be told from 0.
 
 
 class SketchPair(NamedTuple):
-    """What decides about two tensors of one name: both sketches, and the larger L2 norm."""
+    """What decides about two tensors of one name: sketches and statistics of both sides."""
 
     name: str
     dtype: str
     left: Sequence[float]
+    left_stats: Mapping[str, Any]
     right: Sequence[float]
-    norm: float
+    right_stats: Mapping[str, Any]
 
 
 def estimate_distance(left: Sequence[float | str], right: Sequence[float | str]) -> float:

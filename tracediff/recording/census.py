@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
+from tracediff.events.digest import digest_text
 from tracediff.events.element_types import Array, ElementType, FloatLayout
 from tracediff.recording.decimals import Number, print_numbers
-from tracediff.recording.digest import digest_text
 
 NAN, POSITIVE_INFINITY, NEGATIVE_INFINITY = 1, 2, 3
 """Kinds of non-finite numbers as the digest of their places sees them; 0 is a finite number."""

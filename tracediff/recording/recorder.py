@@ -129,7 +129,7 @@ class Recorder:
             "artifacts": artifacts,
             "state": state,
             "settings": settings,
-            "rng": None if rng is None else [draw_to_json(draw) for draw in rng],
+            "rng": None if rng is None else _draws(rng),
             "choice": choice,
             "commit": commit,
             "ids": ids,
@@ -217,6 +217,11 @@ class Recorder:
         self._count += 1
 
     def _tensors(self, section: str, tensors: Mapping[str, ArrayLike | Tensor]) -> list[Any]:
+        if not isinstance(tensors, Mapping):
+            raise UsageError(
+                f"{section}= takes a mapping of names to arrays, such as {{'x': array}}, "
+                f"not a {type(tensors).__name__}"
+            )
         found = []
         for name, value in tensors.items():
             tensor = value if isinstance(value, Tensor) else Tensor(value)
@@ -242,6 +247,16 @@ class Recorder:
             values=summary.values,
             file=self._sink.write_tensor(summary.digest, array) if keep else None,
         )
+
+
+def _draws(rng: Sequence[Draw]) -> list[Any]:
+    """Return the JSON of draws; raise UsageError for anything else."""
+    if not isinstance(rng, Sequence):
+        raise UsageError(f"rng= takes a list of tracediff.Draw, not a {type(rng).__name__}")
+    for index, draw in enumerate(rng):
+        if not isinstance(draw, Draw):
+            raise UsageError(f"rng[{index}] is a {type(draw).__name__}; expected a tracediff.Draw")
+    return [draw_to_json(draw) for draw in rng]
 
 
 def _only_private(private: Mapping[str, Any]) -> Mapping[str, Any]:

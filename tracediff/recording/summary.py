@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tracediff.events.digest import TensorDigest
 from tracediff.events.element_types import decode, resolve_element_type
 from tracediff.recording.census import (
     Census,
@@ -22,7 +23,6 @@ from tracediff.recording.census import (
     merge_extremes,
 )
 from tracediff.recording.decimals import Number, print_nonfinite, print_numbers
-from tracediff.recording.digest import TensorDigest
 from tracediff.recording.flat_tensor import BLOCK, SEGMENT, FlatTensor, cut, flatten
 from tracediff.recording.levels import TensorLevel, parse_level
 from tracediff.recording.scratch import allocate

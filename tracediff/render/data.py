@@ -6,7 +6,7 @@ A side that lacks a value lacks the key; a value that is null in the trace is nu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -17,12 +17,18 @@ from tracediff.errors import TracediffError, TraceError
 from tracediff.events import Event
 
 REPORT_FORMAT = "tracediff-report/1"
+FOLDER_FORMAT = "tracediff-folder-report/1"
 CHECK_FORMAT = "tracediff-check/1"
 
 
 def diff_to_json(diff: TraceDiff) -> dict[str, Any]:
     """Return a comparison as JSON-ready data."""
     return {"format": REPORT_FORMAT, **_plain(diff)}
+
+
+def folder_to_json(diffs: Sequence[TraceDiff]) -> dict[str, Any]:
+    """Return the comparisons of two folders as JSON-ready data."""
+    return {"format": FOLDER_FORMAT, "pairs": [_plain(diff) for diff in diffs]}
 
 
 def check_to_json(report: Report) -> dict[str, Any]:

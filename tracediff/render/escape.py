@@ -13,6 +13,9 @@ from typing import Any
 LONGEST = 200
 """Characters of one value that a report prints; longer ones are cut and say how long they are."""
 
+LONGEST_MESSAGE = 10_000
+"""Characters of a path or a message that is printed: nobody can use one that was cut."""
+
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 

@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tracediff.render.escape import visible_value
+from tracediff.render.rows import print_indented
+
+PURPOSE_INDENT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,14 @@ class FixtureListing:
 def print_fixtures(listings: Sequence[FixtureListing], console: Console) -> None:
     """Print every fixture with its settings, one setting in two short lines."""
     for listing in listings:
-        console.print(Text.assemble((listing.name, "bold"), f"  {listing.title}"), soft_wrap=True)
+        title = Text.assemble((listing.name, "bold"), f"  {listing.title}")
+        print_indented(console, title, 0, PURPOSE_INDENT)
         for setting in listing.settings:
             default = visible_value(setting.default, 40)
-            console.print(
-                Text.assemble("  --set ", (setting.name, "cyan"), f"={default}"), soft_wrap=True
-            )
-            console.print(Text(f"      {setting.purpose}; {setting.allowed}"), soft_wrap=True)
-        injections = ", ".join(listing.injections) or "none"
-        console.print(Text(f"  injections: {injections}"), soft_wrap=True)
+            line = Text.assemble("--set ", (setting.name, "cyan"), f"={default}")
+            print_indented(console, line, 2, PURPOSE_INDENT)
+            purpose = f"{setting.purpose}; {setting.allowed}"
+            print_indented(console, purpose, PURPOSE_INDENT, PURPOSE_INDENT)
+        injections = ", ".join(listing.injections)
+        line = Text(f"injections: {injections}" if injections else "no injections")
+        print_indented(console, line, 2, PURPOSE_INDENT)

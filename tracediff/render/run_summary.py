@@ -10,8 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from tracediff.contracts import Report
-from tracediff.render.escape import visible, visible_value
-from tracediff.render.rows import counted, print_row
+from tracediff.render.contract import contract_text
+from tracediff.render.escape import LONGEST_MESSAGE, visible, visible_value
+from tracediff.render.rows import LABEL_WIDTH, counted, print_row
+
+SHOWN_ENTRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +33,39 @@ def print_run(summary: RunSummary, console: Console) -> None:
     """Print one run in a few lines."""
     rows = [("result", visible(summary.headline))]
     rows += [(key.replace("_", " "), _fact(value)) for key, value in summary.facts.items()]
-    rows.append(("events", f"{summary.report.events} in {visible(summary.path)}"))
+    rows.append(("events", f"{summary.report.events} in {visible(summary.path, LONGEST_MESSAGE)}"))
     if summary.times:
         times = ", ".join(f"{name} {value:.1f} ms" for name, value in summary.times.items())
         rows.append(("times", times))
     console.print(Text(visible(summary.fixture), "bold"), soft_wrap=True)
+    width = max(LABEL_WIDTH, *(len(label) + 1 for label, _ in rows))
     for label, text in rows:
-        print_row(console, label, text)
-    _print_contract(summary.report, console)
+        print_row(console, label, text, width)
+    _print_contract(summary.report, console, width)
 
 
 def _fact(value: Any) -> str:
-    return visible(value) if isinstance(value, str) else visible_value(value)
+    if isinstance(value, list) and len(value) > SHOWN_ENTRIES:
+        head = visible_value(value[:SHOWN_ENTRIES]).removesuffix("]")
+        return f"{head}, …] ({len(value)} entries)"
+    return visible(value) if isinstance(value, str) else visible_value(value, LONGEST_MESSAGE)
 
 
-def _print_contract(report: Report, console: Console) -> None:
+def _print_contract(report: Report, console: Console, width: int) -> None:
     if not report.violations:
+        if not report.applied:
+            print_row(console, "contract", contract_text(report), width)
+            return
         rules = counted(len(report.applied), "rule")
-        print_row(console, "contract", Text.assemble(("holds", "green"), f" ({rules})"))
+        print_row(console, "contract", Text.assemble(("holds", "green"), f" ({rules})"), width)
         return
     broken = counted(len(report.violations), "violation")
-    print_row(console, "contract", Text(f"broken: {broken}", "bold red"))
+    print_row(console, "contract", Text(f"broken: {broken}", "bold red"), width)
     for violation in report.violations:
         place = visible(violation.event_id or "whole trace")
-        print_row(console, "", f"{place}: {violation.rule}: {visible(violation.reason)}")
+        print_row(
+            console,
+            "",
+            f"{place}: {violation.rule}: {visible(violation.reason, LONGEST_MESSAGE)}",
+            width,
+        )

@@ -5,23 +5,43 @@ Reads finished results. Values from traces are escaped and never interpreted as 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
-from tracediff.contracts import Report
 from tracediff.diff import Coverage, Divergence, Outcome, TensorDifference, TraceDiff
-from tracediff.diff.result import ErrorAt
-from tracediff.render.escape import visible, visible_value
+from tracediff.diff.result import DriftProfile, ErrorAt, FieldDifference
+from tracediff.render.escape import LONGEST_MESSAGE, visible, visible_value
 from tracediff.render.rows import counted, print_row
 
 SHOWN_FRONTIER = 10
 SHOWN_TRIGGERS = 8
+PLURAL_CHECKS = ("inputs", "outputs", "artifacts", "ids")
+WORTH_A_WORD = 30.0
+"""A jump that is so many times the median one is no noise: between the engine's kernels it is 3."""
 
 STYLES = {
     Outcome.EQUAL: "bold green",
     Outcome.WITHIN_TOLERANCE: "bold green",
     Outcome.DIVERGED: "bold red",
 }
+
+
+def print_diffs(diffs: Sequence[TraceDiff], console: Console, *, show_all: bool = False) -> None:
+    """Print comparisons one after the other; of several, the equal ones in one line each."""
+    if len(diffs) == 1:
+        print_diff(diffs[0], console, show_all=show_all)
+        return
+    for diff in diffs:
+        if diff.outcome in (Outcome.EQUAL, Outcome.WITHIN_TOLERANCE):
+            console.print(_headline(diff), soft_wrap=True)
+        else:
+            print_diff(diff, console, show_all=show_all)
+    counts = Counter(diff.outcome.value for diff in diffs)
+    summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    console.print(Text(f"{len(diffs)} pairs: {summary}", "bold"), soft_wrap=True)
 
 
 def print_diff(diff: TraceDiff, console: Console, *, show_all: bool = False) -> None:
@@ -31,71 +51,67 @@ def print_diff(diff: TraceDiff, console: Console, *, show_all: bool = False) -> 
         print_row(console, label, text)
 
 
-def print_check(report: Report, console: Console) -> None:
-    """Print one contract report: a line for each violated rule, or one that says it holds."""
-    if not report.violations:
-        rules = counted(len(report.applied), "rule")
-        console.print(
-            Text.assemble(
-                (visible(report.trace), "bold"),
-                f": {report.events} events, the {report.kind} contract holds ({rules})",
-            ),
-            soft_wrap=True,
-        )
-    for violation in report.violations:
-        place = violation.event_id or "whole trace"
-        line = Text.assemble(
-            (visible(report.trace), "bold"),
-            f": {visible(place)}: ",
-            (violation.rule, "bold red"),
-            f": {visible(violation.reason)}",
-        )
-        console.print(line, soft_wrap=True)
-
-
 def _headline(diff: TraceDiff) -> Text:
     style = STYLES.get(diff.outcome, "bold yellow")
     line = Text.assemble((diff.outcome.value.upper(), style), "  ")
-    line.append(f"{visible(diff.left)} | {visible(diff.right)}")
+    line.append(f"{visible(diff.left, LONGEST_MESSAGE)} | {visible(diff.right, LONGEST_MESSAGE)}")
     return line
 
 
 def _diff_lines(diff: TraceDiff, *, show_all: bool) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     if diff.message:
-        lines.append(("reason", visible(diff.message)))
+        lines.append(("reason", visible(diff.message, LONGEST_MESSAGE)))
+    if _counts_settings(diff):
+        lines.append(("reason", "settings differ, and --strict-settings counts them"))
     if diff.first is not None:
         lines += _divergence_lines("first", diff.first)
     if diff.cause is not None:
-        lines.append(("cause", f"{diff.cause.kind}: {visible(diff.cause.explanation)}"))
-    triggers = diff.triggers[: None if show_all else SHOWN_TRIGGERS]
-    for trigger in triggers:
-        name = visible(trigger.field.removeprefix("payload."))
-        change = f"{visible_value(trigger.left, 60)} -> {visible_value(trigger.right, 60)}"
-        lines.append(("setting" if diff.first is None else "trigger", f"{name}: {change}"))
-    if len(diff.triggers) > len(triggers):
-        lines.append(("", f"and {len(diff.triggers) - len(triggers)} more (--all lists them)"))
+        explanation = visible(diff.cause.explanation, LONGEST_MESSAGE)
+        lines.append(("cause", f"{diff.cause.kind}: {explanation}"))
+    lines += _trigger_lines(diff, show_all=show_all)
     if diff.visible is not None:
         lines.append(("visible", _visible_text(diff)))
     lines += _consequence_lines(diff, show_all=show_all)
-    for difference in diff.context:
-        lines.append(
-            (
-                "context",
-                f"{visible(difference.field)}: {visible_value(difference.left, 60)} -> "
-                f"{visible_value(difference.right, 60)}",
-            )
-        )
-    if diff.worst_within is not None:
-        lines.append(("tolerated", _tolerated_text(diff)))
-    if diff.outcome not in (Outcome.INCOMPARABLE,):
+    lines += _condition_lines(diff)
+    if not diff.message:
         lines.append(("compared", _coverage_text(diff.coverage)))
-    lines += [("normalised", visible(text)) for text in diff.normalisers]
-    lines += [("warning", visible(text)) for text in diff.warnings]
+    lines += [("normalised", visible(text, LONGEST_MESSAGE)) for text in diff.normalisers]
+    lines += [("warning", visible(text, LONGEST_MESSAGE)) for text in diff.warnings]
     if diff.first is not None and (place := diff.first.left or diff.first.right) is not None:
         side = diff.left if diff.first.left is not None else diff.right
-        lines.append(("next", f"tracediff show {visible(side)} --event {visible(place.event_id)}"))
+        shown = visible(side, LONGEST_MESSAGE)
+        lines.append(("next", f"tracediff show {shown} --event {visible(place.event_id)}"))
     return lines
+
+
+def _trigger_lines(diff: TraceDiff, *, show_all: bool) -> list[tuple[str, str]]:
+    label = "setting" if diff.first is None else "trigger"
+    shown = diff.triggers if show_all else diff.triggers[:SHOWN_TRIGGERS]
+    lines = [(label, _change_text(trigger)) for trigger in shown]
+    if len(diff.triggers) > len(shown):
+        lines.append(("", f"and {len(diff.triggers) - len(shown)} more (--all lists them)"))
+    return lines
+
+
+def _condition_lines(diff: TraceDiff) -> list[tuple[str, str]]:
+    """Return what accompanies the verdict: conditions, levels, drift, tolerated differences."""
+    lines = [("context", _change_text(difference)) for difference in diff.context[:SHOWN_TRIGGERS]]
+    if diff.levels:
+        found = "; ".join(f"{level}: {outcome}" for level, outcome in diff.levels.items())
+        lines.append(("levels", found))
+    if diff.drift is not None and diff.drift.ratio > WORTH_A_WORD:
+        lines.append(("jump", _jump_text(diff.drift)))
+    if diff.worst_within is not None:
+        lines.append(("tolerated", _tolerated_text(diff)))
+    elif diff.outcome is Outcome.WITHIN_TOLERANCE:
+        lines.append(("tolerated", _unmeasured_text(diff.coverage)))
+    return lines
+
+
+def _change_text(difference: FieldDifference) -> str:
+    name = visible(difference.field.removeprefix("payload."))
+    return f"{name}: {visible_value(difference.left, 60)} -> {visible_value(difference.right, 60)}"
 
 
 def _divergence_lines(label: str, divergence: Divergence) -> list[tuple[str, str]]:
@@ -105,7 +121,7 @@ def _divergence_lines(label: str, divergence: Divergence) -> list[tuple[str, str
             (label, f"{_places_text(divergence)}: only {_only_side(divergence)} has this event")
         ]
     lines = [
-        (label, f"{_places_text(divergence)}: {divergence.check} differ"),
+        (label, f"{_places_text(divergence)}: {_differ_text(divergence.check)}"),
         ("  field", visible(difference.field)),
     ]
     if divergence.tensor is None or divergence.tensor.evidence == "attributes":
@@ -116,6 +132,10 @@ def _divergence_lines(label: str, divergence: Divergence) -> list[tuple[str, str
     return lines
 
 
+def _differ_text(check: str) -> str:
+    return f"{check} differ" if check in PLURAL_CHECKS else f"{check} differs"
+
+
 def _only_side(divergence: Divergence) -> str:
     return "left" if divergence.right is None else "right"
 
@@ -123,7 +143,7 @@ def _only_side(divergence: Divergence) -> str:
 def _tensor_lines(tensor: TensorDifference) -> list[tuple[str, str]]:
     lines = [("  tensor", f"{visible(tensor.name)}: {visible(tensor.reason)}")]
     lines.append(("  rule", f"{tensor.rule.describe()} ({visible(tensor.rule_source)})"))
-    decided = f"decided by {tensor.evidence}"
+    decided = f"decided by {tensor.evidence}" if tensor.decidable else "undecidable"
     if tensor.relative_l2 is not None:
         decided += f", relative L2 distance {tensor.relative_l2:.3g}"
     if tensor.confidence is not None:
@@ -198,8 +218,19 @@ def _consequence_lines(diff: TraceDiff, *, show_all: bool) -> list[tuple[str, st
     if diff.downstream:
         counts = ", ".join(f"{count} in {check}" for check, count in diff.downstream.items())
         total = sum(diff.downstream.values())
-        lines.append(("downstream", f"{counted(total, 'event')} after it diverge too ({counts})"))
+        verb = "diverges" if total == 1 else "diverge"
+        lines.append(("downstream", f"{counted(total, 'event')} after it {verb} too ({counts})"))
     return lines
+
+
+def _jump_text(drift: DriftProfile) -> str:
+    point = drift.largest
+    assert point is not None
+    return (
+        f"largest: {visible(point.tensor)} at {visible(point.place.event_id)} drifts "
+        f"{point.drift:.3g}, {point.jump:.3g} times as far as what came before "
+        f"({drift.ratio:.3g} times the median jump)"
+    )
 
 
 def _tolerated_text(diff: TraceDiff) -> str:
@@ -210,17 +241,34 @@ def _tolerated_text(diff: TraceDiff) -> str:
     return f"{text}, by {worst.evidence} under {worst.rule.describe()}"
 
 
+def _unmeasured_text(coverage: Coverage) -> str:
+    """Return what was tolerated where no distance of a tensor is above 0."""
+    if set(coverage.tensors) - {"digest"}:
+        return "tensors with other bytes and no distance, such as -0.0 against 0.0"
+    return "differing values in lists called `top`, all close enough"
+
+
+def _counts_settings(diff: TraceDiff) -> bool:
+    """Whether nothing but settings makes the traces diverge."""
+    found = diff.first is not None or bool(diff.message)
+    return diff.outcome is Outcome.DIVERGED and not found
+
+
 def _coverage_text(coverage: Coverage) -> str:
     parts = [f"{counted(coverage.matched, 'event')} matched"]
     for count, name in (
         (coverage.only_left, "only left"),
         (coverage.only_right, "only right"),
-        (coverage.undecidable, "undecidable"),
+        (coverage.undecidable - coverage.tensors.get("none", 0), "undecidable"),
         (coverage.not_recorded, "with nothing recorded to compare"),
     ):
         if count:
             parts.append(f"{count} {name}")
     if coverage.tensors:
-        counts = ", ".join(f"{count} by {how}" for how, count in coverage.tensors.items())
+        counts = ", ".join(_count_text(how, count) for how, count in coverage.tensors.items())
         parts.append(f"tensors: {counts}")
     return "; ".join(parts)
+
+
+def _count_text(evidence: str, count: int) -> str:
+    return f"{count} undecidable" if evidence == "none" else f"{count} by {evidence}"

@@ -5,77 +5,22 @@ Knows all workloads. Must not know the command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from tracediff.engine.kernels import Kernel, find_kernel
+from tracediff.engine.kernels import find_kernel
 from tracediff.errors import UsageError
-from tracediff.events import Tolerances, Trace
+from tracediff.events import Trace
 from tracediff.recording.levels import parse_level
 from tracediff.recording.recorder import Recorder
 from tracediff.recording.sinks import EventSink, MemorySink
 from tracediff.suggestions import suggest
-from tracediff.workloads import text, text_settings
 from tracediff.workloads.definitions import Definition, data_folder, read_definition
-from tracediff.workloads.settings import Setting, apply_overrides
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """What a run returned: one line for people, and facts by name.
-
-    `attachments` are files to keep beside the trace: the end of the file's name (`png`) -> content.
-    """
-
-    headline: str
-    facts: Mapping[str, Any]
-    attachments: Mapping[str, bytes] = field(default_factory=dict)
-
-
-Run = Callable[[Definition, Mapping[str, Any], Kernel, Recorder, Callable[[str], None]], RunResult]
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """One fixture: its settings, the injections it knows, and the function that runs it.
-
-    `validate` raises for settings that are allowed one by one and impossible together, before
-    anything is recorded. Event ids start with `event_prefix`.
-    """
-
-    name: str
-    run: Run
-    settings: Sequence[Setting]
-    injections: Sequence[str] = ()
-    tolerances: Tolerances = Tolerances()
-    validate: Callable[[Definition, Mapping[str, Any]], object] = lambda definition, settings: None
-    event_prefix: str = "e"
-
-
-def _run_text(
-    definition: Definition,
-    settings: Mapping[str, Any],
-    kernel: Kernel,
-    recorder: Recorder,
-    on_text: Callable[[str], None],
-) -> RunResult:
-    result = text.run_text(definition, settings, kernel, recorder, on_text)
-    return RunResult(
-        result.text,
-        {"finish": str(result.finish_reason), "selected_ids": list(result.selected)},
-    )
-
-
-WORKLOADS: Mapping[str, Workload] = MappingProxyType(
-    {
-        "text-001": Workload(
-            "text-001", _run_text, text_settings.SETTINGS, validate=text_settings.validate_text
-        ),
-    }
-)
+from tracediff.workloads.fixtures import WORKLOADS
+from tracediff.workloads.settings import apply_overrides
+from tracediff.workloads.workload import RunResult, Workload
 
 
 def find_workload(name: str) -> Workload:
@@ -136,7 +81,7 @@ def record_fixture(
         header=header,
     )
     with recorder:
-        return workload.run(definition, settings, kernel, recorder, on_text)
+        return workload.run(definition, settings, kernel, recorder, on_text, request.injection)
 
 
 def run_fixture(

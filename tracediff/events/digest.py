@@ -1,16 +1,21 @@
 """The digest by which a trace identifies a tensor.
 
-Knows bytes, names and shapes; must not know what the numbers mean.
+Knows bytes, names and shapes; must not know what the numbers mean. numpy is not needed to hash
+bytes, so it is not imported.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from tracediff.events.element_types import Array
+if TYPE_CHECKING:
+    from tracediff.events.element_types import Array
 
+DIGEST_PREFIX = "b3:"
 DIGEST_BYTES = 16
 
 
@@ -21,7 +26,7 @@ class TensorDigest:
     depends on neither layout nor machine.
     """
 
-    def __init__(self, dtype: str, shape: tuple[int, ...]) -> None:
+    def __init__(self, dtype: str, shape: Sequence[int]) -> None:
         extents = ",".join(map(str, shape))
         self._hasher = blake3(f"{dtype}\0[{extents}]\0".encode())
 
@@ -31,6 +36,10 @@ class TensorDigest:
             numbers = numbers.byteswap()
         self._hasher.update(numbers.view("u1").data)
 
+    def update_bytes(self, stored: bytes) -> None:
+        """Hash the little-endian bytes of the next numbers."""
+        self._hasher.update(stored)
+
     def text(self) -> str:
         """Return `b3:` and 32 hexadecimal digits."""
         return digest_text(self._hasher)
@@ -38,4 +47,4 @@ class TensorDigest:
 
 def digest_text(hasher: blake3) -> str:
     """Return the first 128 bits of a BLAKE3 hash as `b3:` and 32 hexadecimal digits."""
-    return "b3:" + hasher.hexdigest(length=DIGEST_BYTES)
+    return DIGEST_PREFIX + hasher.hexdigest(length=DIGEST_BYTES)

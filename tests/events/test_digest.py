@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
+from tracediff.events.digest import TensorDigest
 from tracediff.recording.flat_tensor import BLOCK
 from tracediff.recording.summary import summarise_tensor
 
@@ -57,3 +58,12 @@ def test_large_copied_tensor() -> None:
     copied = np.ascontiguousarray(array.T)
     expected = blake3(f"int16\0[{array.shape[1]},2]\0".encode() + copied.tobytes())
     assert digest(array.T) == "b3:" + expected.hexdigest()[:32]
+
+
+def test_bytes_and_numbers_give_one_digest() -> None:
+    """Whether a tensor comes as numbers or as little-endian bytes, in pieces or at once."""
+    whole, pieces = TensorDigest("float32", (3,)), TensorDigest("float32", [3])
+    whole.update(np.float32([1, 2, 3]))
+    for number in (1, 2, 3):
+        pieces.update_bytes(np.array([number], "<f4").tobytes())
+    assert whole.text() == pieces.text() == digest(np.float32([1, 2, 3]))
