@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tracediff.workloads.run import WORKLOADS, golden_path
+from tracediff.workloads.fixtures import WORKLOADS
+from tracediff.workloads.run import golden_path
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

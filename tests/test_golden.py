@@ -13,9 +13,17 @@ import numpy as np
 import pytest
 
 import tracediff
-from tracediff.workloads.run import WORKLOADS, golden_path
+from tracediff.workloads.fixtures import WORKLOADS
+from tracediff.workloads.run import golden_path
 
-LARGEST = {"text-001": 150_000}
+LARGEST = {"text-001": 150_000, "image-001": 200_000, "tool-001": 80_000, "ddim-2d": 10_000}
+
+BRANCHES = [
+    (name, injection)
+    for name, workload in WORKLOADS.items()
+    for injection in (None, *workload.injections)
+]
+"""Every golden: the main line of each fixture, and its injections."""
 
 VARIATIONS = {
     "one-thread": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
@@ -30,15 +38,19 @@ import json, sys
 import numpy
 found = numpy.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
 import tracediff
-tracediff.write_trace(tracediff.run_fixture(sys.argv[1]), sys.argv[2])
+fixture, folder, *injections = sys.argv[1:]
+tracediff.write_trace(tracediff.run_fixture(fixture), f"{folder}/{fixture}.jsonl")
+for injection in injections:
+    trace = tracediff.run_fixture(fixture, injection=injection)
+    tracediff.write_trace(trace, f"{folder}/{fixture}.{injection}.jsonl")
 json.dump(found, sys.stdout)
 """
 
 
-def fresh_run(fixture: str, path: Path, environment: dict[str, str]) -> list[str]:
-    """Run a fixture in a child process; return the optional SIMD features that it used."""
+def fresh_runs(fixture: str, folder: Path, environment: dict[str, str]) -> list[str]:
+    """Run a fixture and its branches in a child process; return the SIMD features that it used."""
     child = subprocess.run(
-        [sys.executable, "-c", CHILD, fixture, str(path)],
+        [sys.executable, "-c", CHILD, fixture, str(folder), *WORKLOADS[fixture].injections],
         env={**os.environ, **environment},
         check=True,
         capture_output=True,
@@ -49,19 +61,28 @@ def fresh_run(fixture: str, path: Path, environment: dict[str, str]) -> list[str
     return features
 
 
-@pytest.mark.parametrize("fixture", WORKLOADS)
-def test_golden_is_small(fixture: str) -> None:
+def assert_equal_goldens(fixture: str, folder: Path) -> None:
+    """Hold every file of a folder against the golden of its name."""
+    fresh = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
+    injections = (None, *WORKLOADS[fixture].injections)
+    goldens = [golden_path(fixture, injection) for injection in injections]
+    assert set(fresh) == {golden.name for golden in goldens}
+    for golden in goldens:
+        assert fresh[golden.name] == golden.read_bytes(), golden.name
+
+
+@pytest.mark.parametrize(("fixture", "injection"), BRANCHES)
+def test_golden_is_small(fixture: str, injection: str | None) -> None:
     """A golden stays small enough to be read and committed."""
-    assert golden_path(fixture).stat().st_size <= LARGEST[fixture]
+    assert golden_path(fixture, injection).stat().st_size <= LARGEST[fixture]
 
 
 @pytest.mark.parametrize("fixture", WORKLOADS)
 @pytest.mark.parametrize("variation", VARIATIONS)
 def test_fresh_run_is_identical(fixture: str, variation: str, tmp_path: Path) -> None:
-    """A fresh process writes the golden's bytes."""
-    path = tmp_path / "fresh.jsonl"
-    fresh_run(fixture, path, VARIATIONS[variation])
-    assert path.read_bytes() == golden_path(fixture).read_bytes()
+    """A fresh process writes the goldens' bytes."""
+    fresh_runs(fixture, tmp_path, VARIATIONS[variation])
+    assert_equal_goldens(fixture, tmp_path)
 
 
 @pytest.mark.parametrize("fixture", WORKLOADS)
@@ -72,15 +93,14 @@ def test_fresh_run_without_simd_is_identical(fixture: str, tmp_path: Path) -> No
     features = configuration["SIMD Extensions"].get("found", [])
     if not features:
         pytest.skip("numpy uses no optional SIMD kernels on this machine")
-    path = tmp_path / "fresh.jsonl"
-    left_on = fresh_run(fixture, path, {"NPY_DISABLE_CPU_FEATURES": " ".join(features)})
+    left_on = fresh_runs(fixture, tmp_path, {"NPY_DISABLE_CPU_FEATURES": " ".join(features)})
     assert left_on == [], "numpy did not switch these off, so nothing was tested"
-    assert path.read_bytes() == golden_path(fixture).read_bytes()
+    assert_equal_goldens(fixture, tmp_path)
 
 
-@pytest.mark.parametrize("fixture", WORKLOADS)
-def test_golden_keeps_its_contract(fixture: str) -> None:
+@pytest.mark.parametrize(("fixture", "injection"), BRANCHES)
+def test_golden_keeps_its_contract(fixture: str, injection: str | None) -> None:
     """The golden itself breaks no rule."""
-    report = tracediff.check_trace(tracediff.read_trace(golden_path(fixture)))
+    report = tracediff.check_trace(tracediff.read_trace(golden_path(fixture, injection)))
     assert report.violations == ()
     assert len(report.applied) >= 8

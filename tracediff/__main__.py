@@ -7,15 +7,21 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    if sys.argv[1:] == ["--version"]:
-        # Answered before the command-line library loads: scripts ask for it often.
-        from tracediff import __version__
+    from tracediff.cli.interruption import end_when_interrupted
 
-        print(f"tracediff {__version__}")
-        return
-    from tracediff.cli.app import app
+    end_when_interrupted()
+    from tracediff.cli.streams import standard_streams
 
-    app(prog_name="tracediff")
+    with standard_streams():
+        if sys.argv[1:] == ["--version"]:
+            # Answered before the command-line library loads: scripts ask for it often.
+            from tracediff import __version__
+
+            print(f"tracediff {__version__}")
+            return
+        from tracediff.cli.app import app
+
+        app(prog_name="tracediff")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,13 @@ NAN, INF = float("nan"), float("inf")
 LARGE = np.random.default_rng(5).standard_normal((40, 30)).astype(np.float32)
 
 
+NOISE = np.random.default_rng(6).standard_normal((40, 30)).astype(np.float32)
+NOISE[np.abs(LARGE) > 2.5] = 0  # the extremes stay where they are
+FLAT = np.random.default_rng(7).standard_normal(4096).astype(np.float32)
+SHUFFLED = np.concatenate([FLAT[:2048][::-1], FLAT[2048:]])
+MASK = np.where(np.arange(4096) < 2048, 0, -1e9).astype(np.float32)
+
+
 def f32(*values: float) -> Any:
     return np.array(values, np.float32)
 
@@ -76,7 +83,40 @@ CASES = {
         f32(3, 4), f32(3, 4.1), False, "values", rules=rule("rel_l2", rel_l2=1e-3)
     ),
     "sketch-within": Case(LARGE, LARGE * np.float32(1 + 1e-6), True, "sketch", level="sketch"),
-    "sketch-beyond": Case(LARGE, LARGE * np.float32(1 + 1e-3), False, "sketch", level="sketch"),
+    "sketch-beyond": Case(LARGE, LARGE + NOISE * f32(1e-3), False, "sketch", level="sketch"),
+    "largest-element-differs": Case(
+        LARGE, LARGE * np.float32(1 + 1e-3), False, "statistics", level="sketch"
+    ),
+    "flip-beside-a-mask": Case(MASK + FLAT, MASK - FLAT, False, "statistics", level="sketch"),
+    "hidden-beside-a-mask": Case(MASK + FLAT, MASK + SHUFFLED, False, "none", level="sketch"),
+    "too-near-the-bound": Case(LARGE, LARGE + NOISE * f32(1e-5), False, "none", level="sketch"),
+    "all-below-atol": Case(
+        LARGE * f32(1e-7), NOISE * f32(1e-7), True, "statistics", level="sketch"
+    ),
+    "stand-in-for-an-option": Case(
+        LARGE,
+        LARGE + NOISE * f32(1e-3),
+        True,
+        "sketch",
+        level="sketch",
+        rules=rule("allclose", rtol=1e-2, atol=0.0),
+    ),
+    "stand-in-for-ulps": Case(
+        LARGE,
+        LARGE + NOISE * f32(1e-6),
+        False,
+        "sketch",
+        level="sketch",
+        rules=rule("ulp", ulps=2),
+    ),
+    "rel-l2-zero-is-strict": Case(
+        LARGE,
+        LARGE + NOISE * f32(1e-6),
+        False,
+        "sketch",
+        level="sketch",
+        rules=rule("rel_l2"),
+    ),
     "digests-cannot-decide": Case(
         LARGE, LARGE * np.float32(1 + 1e-6), False, "none", level="digest"
     ),

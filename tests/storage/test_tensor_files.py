@@ -18,6 +18,7 @@ from tracediff.errors import StorageError
 from tracediff.events.event import Event
 from tracediff.events.tensors import TensorRecord, tensor_to_json
 from tracediff.events.trace import Trace
+from tracediff.recording.summary import summarise_tensor
 from tracediff.storage import TensorFolder, TraceWriter, read_trace, write_trace
 
 HEX = "0123456789abcdef" * 2
@@ -25,7 +26,8 @@ DIGEST = f"b3:{HEX}"
 
 
 def record(array: Any, dtype: str | None = None, file: str | None = f"{HEX}.npy") -> TensorRecord:
-    return TensorRecord("x", dtype or array.dtype.name, array.shape, DIGEST, {}, file=file)
+    # A digest of another kind: these tests are about files, not about what is hashed.
+    return TensorRecord("x", dtype or array.dtype.name, array.shape, f"any:{HEX}", {}, file=file)
 
 
 ARRAYS = [
@@ -225,3 +227,19 @@ def test_reading_a_trace_does_not_import_numpy(tmp_path: Path, events: Sequence[
         [sys.executable, "-c", code, str(tmp_path / "a.jsonl")], capture_output=True, check=True
     )
     assert done.stdout == b"[]\n"
+
+
+def test_content_is_what_was_recorded(tmp_path: Path) -> None:
+    """A file whose content is not what its name says is refused, at any of its elements."""
+    array = np.arange(5_000, dtype=np.float32)
+    digest = summarise_tensor(array).digest
+    folder = TensorFolder(tmp_path)
+    name = folder.save(digest, array)
+    found = TensorRecord("x", "float32", array.shape, digest, {}, file=name)
+    loaded = folder.load(found)
+    assert loaded is not None
+    assert np.array_equal(loaded, array)
+    array[4_321] += 1
+    np.save(tmp_path / name, array)
+    with pytest.raises(StorageError, match="its content is not what the trace recorded as x"):
+        folder.load(found)

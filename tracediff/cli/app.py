@@ -6,19 +6,19 @@ Turns errors into one line and an exit status; must not know what a command does
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from importlib import import_module
-from types import FrameType
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from tracediff.errors import TracediffError
+from tracediff.cli.interruption import COULD_NOT_SAY, raised_interruptions
+from tracediff.cli.streams import OutputLost
+from tracediff.errors import TracediffError, UsageError
+from tracediff.suggestions import suggest
 
 COMMANDS = ("run", "diff", "check", "show", "list")
-COULD_NOT_SAY = 2
 
 
 class CommandGroup(TyperGroup):
@@ -37,19 +37,27 @@ class CommandGroup(TyperGroup):
         command.name = cmd_name
         return command
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the named command and its arguments; raise UsageError with near matches."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise UsageError(f"there is no command {args[0]!r}; {suggest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command; whatever goes wrong becomes one line on stderr and exit status 2."""
-        signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            with raised_interruptions():
+                return self._invoke(ctx)
+        except KeyboardInterrupt as error:
+            _fail("; ".join(["interrupted", *map(str, error.args)]), error)
+
+    def _invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except OutputLost:
+            raise
         except TracediffError as error:
             _fail(str(error), error)
-        except KeyboardInterrupt as error:
-            _fail("interrupted", error)
-        except BrokenPipeError:
-            # The reader of the output has gone; nothing can be said to it any more.
-            sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
-            sys.exit(COULD_NOT_SAY)
         except (OSError, MemoryError) as error:
             _fail(f"{type(error).__name__}: {error}", error)
         except Exception as error:
@@ -89,10 +97,6 @@ def tracediff(
 
     Exit status: 0 same, 1 diverged or a rule is broken, 2 could not say.
     """
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _fail(message: str, error: BaseException) -> NoReturn:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracediff.cli.exits import ExitStatus, worst_status
-from tracediff.cli.output import open_console, print_json, print_problem
+from tracediff.cli.output import open_console, print_json, print_problem, standard_input
 from tracediff.contracts import check_trace
-from tracediff.errors import TracediffError
+from tracediff.errors import TracediffError, UsageError
 from tracediff.events import Trace
+from tracediff.render.contract import print_check
 from tracediff.render.data import check_to_json, problem_to_json
-from tracediff.render.terminal import print_check
 from tracediff.storage import read_trace
 from tracediff.storage.schema import check_schema
 
 TIMING_ENDING = ".timing.jsonl"
+TRACE_ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 command = typer.Typer(add_completion=False)
 
@@ -27,12 +29,20 @@ def check(
     traces: Annotated[
         list[str], typer.Argument(metavar="TRACE…", help="Trace files; - is standard input.")
     ],
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="List every rule that was applied.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
 ) -> None:
     """Check schema, structure and contract of traces.
 
     Exit status: 0 everything holds, 1 a rule is broken, 2 a file could not be read as a trace.
     """
+    raise typer.Exit(check_all(traces, as_json=as_json, verbose=verbose))
+
+
+def check_all(traces: Sequence[str], *, as_json: bool, verbose: bool = False) -> ExitStatus:
+    """Check traces one after the other, print what was found, and return the status of all."""
     statuses: list[ExitStatus] = []
     reports = []
     console = open_console()
@@ -42,23 +52,35 @@ def check(
             print_problem(f"{name} is a timing sidecar and no trace: skipped")
             continue
         try:
-            report = check_trace(_read(name))
+            trace = _read(name)
         except TracediffError as error:
             statuses.append(ExitStatus.COULD_NOT_SAY)
             reports.append(problem_to_json(name, error))
             print_problem(error)
             continue
+        report = check_trace(trace)
+        for warning in trace.warnings:
+            print_problem(f"warning: {name}: {warning}")
         statuses.append(ExitStatus.DIVERGED if report.violations else ExitStatus.SAME)
         reports.append(check_to_json(report))
         if not as_json:
-            print_check(report, console)
+            print_check(report, console, verbose=verbose)
             console.file.flush()
     if as_json:
         print_json(reports)
-    raise typer.Exit(worst_status(statuses))
+    return worst_status(statuses)
 
 
 def _read(name: str) -> Trace:
-    trace = read_trace(sys.stdin.buffer if name == "-" else name)
+    if name.endswith(TIMING_ENDING) and Path(name).exists():
+        raise UsageError(f"{name} is a timing sidecar and no trace; it belongs to {_owner(name)}")
+    trace = read_trace(standard_input() if name == "-" else name)
     check_schema(trace)
     return trace
+
+
+def _owner(sidecar: str) -> str:
+    """Return the trace beside which a timing sidecar was written."""
+    bare = sidecar.removesuffix(TIMING_ENDING)
+    names = [bare + ending for ending in TRACE_ENDINGS]
+    return next((name for name in names if Path(name).exists()), names[0])

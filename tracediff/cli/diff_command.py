@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import typer
 
-from tracediff.cli.exits import status_of
-from tracediff.cli.output import open_console, print_json, print_problem
+from tracediff.cli.check_command import check_all
+from tracediff.cli.exits import ExitStatus, status_of, worst_status
+from tracediff.cli.output import open_console, print_json, print_problem, standard_input
 from tracediff.cli.tolerance_option import parse_tolerances
-from tracediff.diff import DiffOptions, Outcome, TraceDiff, diff_traces
-from tracediff.errors import TraceError, UsageError
-from tracediff.events import Trace
-from tracediff.render.data import diff_to_json
-from tracediff.render.terminal import print_diff
-from tracediff.storage import read_trace
+from tracediff.comparison import diff_files, diff_folders
+from tracediff.diff import DiffOptions, Outcome, TraceDiff
+from tracediff.diff.options import LEVELS, VIEWS
+from tracediff.errors import StorageError, UsageError
+from tracediff.render.data import diff_to_json, folder_to_json
+from tracediff.render.drift import print_drift
+from tracediff.render.terminal import print_diffs
 
 command = typer.Typer(add_completion=False)
 
@@ -25,8 +27,12 @@ NAN_CHOICES = ("equal", "differ")
 
 @command.command()
 def diff(
-    left: Annotated[str, typer.Argument(metavar="LEFT", help="The trace that sets the rules.")],
-    right: Annotated[str, typer.Argument(metavar="RIGHT", help="The trace compared with it.")],
+    left: Annotated[
+        str, typer.Argument(metavar="LEFT", help="Trace or folder that sets the rules.")
+    ],
+    right: Annotated[
+        str, typer.Argument(metavar="RIGHT", help="Trace or folder compared with it.")
+    ],
     tolerance: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,48 +45,101 @@ def diff(
     nan: Annotated[
         str, typer.Option("--nan", metavar="equal|differ", help="What NaN against NaN means.")
     ] = "equal",
+    view: Annotated[
+        list[str] | None,
+        typer.Option("--view", metavar="NAME", help="Normalise: joined-text, unordered-siblings."),
+    ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option("--level", metavar="LEVEL", help="Images: latent, pixel or bytes deep."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="GLOB", help="Only these event types, or tensor:GLOB."),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option("--skip", metavar="GLOB", help="Not these event types, or tensor:GLOB."),
+    ] = None,
+    contracts: Annotated[
+        bool,
+        typer.Option("--contracts", help="Check each trace's own contract instead of comparing."),
+    ] = False,
+    drift: Annotated[
+        bool, typer.Option("--drift", help="Print how far each tensor drifted, and draw it.")
+    ] = False,
     strict_settings: Annotated[
         bool, typer.Option("--strict-settings", help="Differing settings count as a divergence.")
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Processes for folders; default: one a processor."),
+    ] = None,
     show_all: Annotated[
         bool, typer.Option("--all", help="List every origin and every differing setting.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Compare two traces and name the first event in which they part.
+    """Compare two traces, or two folders of traces, and name the first event in which they part.
 
-    LEFT or RIGHT may be - for standard input. Exit status: 0 equal or equal within tolerance,
-    1 diverged, 2 could not say.
+    LEFT or RIGHT may be - for standard input. Traces of two folders are paired by name, and one
+    without a counterpart diverges. Exit status: 0 equal or equal within tolerance, 1 diverged,
+    2 could not say; of several pairs 2 outranks 1 outranks 0.
     """
-    if nan not in NAN_CHOICES:
-        raise UsageError(f"--nan takes equal or differ, not {nan!r}")
+    options = DiffOptions(
+        parse_tolerances(tolerance or ()),
+        _one_of("--nan", nan, NAN_CHOICES) == "equal",
+        strict_settings,
+        tuple(_one_of("--view", name, VIEWS) for name in view or ()),
+        None if level is None else _one_of("--level", level, LEVELS),
+        tuple(only or ()),
+        tuple(skip or ()),
+        drift,
+    )
+    if contracts:
+        raise typer.Exit(check_all([left, right], as_json=as_json))
+    results = _compare(left, right, options, jobs)
+    is_folder = "-" not in (left, right) and Path(left).is_dir()
+    if as_json:
+        print_json(folder_to_json(results) if is_folder else diff_to_json(results[0]))
+    else:
+        console = open_console()
+        print_diffs(results, console, show_all=show_all)
+        if drift:
+            print_drift(results[0].drift, console)
+        if not is_folder and results[0].outcome is Outcome.INCOMPARABLE:
+            check_all([left, right], as_json=False)
+    unused = set.intersection(*(set(result.unused_rules) for result in results))
+    for glob in sorted(unused):
+        print_problem(f"--tolerance {glob}=… fits no tensor: nothing was compared under it")
+    statuses = [status_of(result.outcome) for result in results]
+    raise typer.Exit(ExitStatus.COULD_NOT_SAY if unused else worst_status(statuses))
+
+
+def _one_of(option: str, value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise UsageError(f"{option} takes {' or '.join(allowed)}, not {value!r}")
+    return value
+
+
+def _compare(left: str, right: str, options: DiffOptions, jobs: int | None) -> list[TraceDiff]:
     if left == right == "-":
         raise UsageError("only one of the two traces can come from standard input")
-    options = DiffOptions(parse_tolerances(tolerance or ()), nan == "equal", strict_settings)
-    result = _compare(left, right, options)
-    if as_json:
-        print_json(diff_to_json(result))
-    else:
-        print_diff(result, open_console(), show_all=show_all)
-    if "-" not in (left, right) and _same_file(left, right):
+    if "-" in (left, right):
+        return [diff_files(_source(left), _source(right), options)]
+    folders = [Path(name).is_dir() for name in (left, right)]
+    if all(folders):
+        return diff_folders(Path(left), Path(right), options, jobs=jobs)
+    if any(folders):
+        folder, file = (left, right) if folders[0] else (right, left)
+        raise UsageError(f"{folder} is a folder and {file} is none: give two files or two folders")
+    result = diff_files(left, right, options)
+    if result.outcome is Outcome.UNREADABLE:
+        raise StorageError(result.message)
+    if Path(left).samefile(right):
         print_problem(f"warning: {left} and {right} are one and the same file")
-    raise typer.Exit(status_of(result.outcome))
+    return [result]
 
 
-def _compare(left: str, right: str, options: DiffOptions) -> TraceDiff:
-    """Return the comparison; a file that is no whole trace gives its own outcome."""
-    traces = []
-    for name in (left, right):
-        try:
-            traces.append(_read(name))
-        except TraceError as error:
-            return TraceDiff(Outcome(error.outcome), left, right, message=str(error))
-    return diff_traces(traces[0], traces[1], options)
-
-
-def _read(name: str) -> Trace:
-    return read_trace(sys.stdin.buffer if name == "-" else name)
-
-
-def _same_file(left: str, right: str) -> bool:
-    return Path(left).samefile(right)
+def _source(name: str) -> str | BinaryIO:
+    return standard_input() if name == "-" else name

@@ -8,7 +8,9 @@ import typer
 
 from tracediff.cli.output import open_console, print_json
 from tracediff.render.fixture_list import FixtureListing, SettingListing, print_fixtures
-from tracediff.workloads.run import WORKLOADS, Workload, definition_of
+from tracediff.workloads.fixtures import WORKLOADS
+from tracediff.workloads.run import definition_of
+from tracediff.workloads.workload import Workload
 
 command = typer.Typer(add_completion=False)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +15,14 @@ import typer
 from tracediff.cli.exits import ExitStatus
 from tracediff.cli.output import open_console, print_json
 from tracediff.contracts import check_trace
+from tracediff.errors import UsageError
 from tracediff.events import Trace
 from tracediff.render.data import check_to_json
 from tracediff.render.run_summary import RunSummary, print_run
-from tracediff.storage import TraceWriter, encode_json, read_timing, read_trace
+from tracediff.storage import TraceWriter, read_timing, read_trace, write_beside
+from tracediff.storage.names import partial_path
 from tracediff.workloads.environment import describe_environment
-from tracediff.workloads.run import RunRequest, record_fixture
+from tracediff.workloads.run import RunRequest, find_workload, record_fixture
 from tracediff.workloads.settings import parse_assignments
 
 command = typer.Typer(add_completion=False)
@@ -61,13 +65,27 @@ def run(
     stream: Annotated[
         bool, typer.Option("--stream", help="Print the text while it is generated.")
     ] = False,
+    save_image: Annotated[
+        bool,
+        typer.Option(
+            "--save-image", help="Write pictures beside the trace; with -o they always are."
+        ),
+    ] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Same as --set preview=true.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Run a fixture, write its trace and check its contract.
 
     Exit status: 0 the contract holds, 1 a rule is broken, 2 it could not run.
     """
-    request = RunRequest(fixture, parse_assignments(assignments or ()), inject, kernel, tensors)
+    overrides = parse_assignments(assignments or ())
+    if preview:
+        overrides.setdefault("preview", True)
+    if output is not None and str(output) == "-":
+        raise UsageError("-o takes the name of a file: a trace is not written to standard output")
+    if inject is not None and not find_workload(fixture).injections:
+        raise UsageError(f"{fixture} has no injections; --inject {inject} cannot be given")
+    request = RunRequest(fixture, overrides, inject, kernel, tensors)
     path = default_output(request) if output is None else output
 
     def open_writer() -> TraceWriter:
@@ -80,13 +98,17 @@ def run(
             sys.stdout.write(piece)
             sys.stdout.flush()
 
-    result = record_fixture(request, open_writer, print_piece)
+    with _named_partial(path):
+        result = record_fixture(request, open_writer, print_piece)
     if stream and not as_json:
         sys.stdout.write("\n")
+    pictures = result.attachments if save_image or output is not None else {}
+    written = [write_beside(path, ending, content) for ending, content in pictures.items()]
     trace = read_trace(path)
     report = check_trace(trace)
     times = _stream_times(trace, path)
-    summary = RunSummary(fixture, str(path), result.headline, result.facts, times, report)
+    facts = {**result.facts, **({"written": [str(path) for path in written]} if written else {})}
+    summary = RunSummary(fixture, str(path), result.headline, facts, times, report)
     if as_json:
         print_json(_summary_to_json(summary))
     else:
@@ -104,9 +126,22 @@ def default_output(request: RunRequest) -> Path:
     if request.tensors != "sketch":
         parts.append(request.tensors)
     if request.overrides:
-        spelled = encode_json(dict(sorted(request.overrides.items())))
-        parts.append(hashlib.sha256(spelled).hexdigest()[:8])
+        # The request may still turn out to be wrong: any value is spelled here.
+        spelled = json.dumps(sorted(request.overrides.items()), ensure_ascii=True)
+        parts.append(hashlib.sha256(spelled.encode()).hexdigest()[:8])
     return RUNS / f"{'.'.join(parts)}.jsonl"
+
+
+@contextmanager
+def _named_partial(path: Path) -> Iterator[None]:
+    """Have an interruption inside the block say what it leaves of the trace at `path`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        partial = partial_path(path)
+        if not partial.exists():
+            raise
+        raise KeyboardInterrupt(f"what was recorded until then is in {partial}") from None
 
 
 def _stream_times(trace: Trace, path: Path) -> Mapping[str, float]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from tracediff.cli.output import open_console, print_json
+from tracediff.cli.output import open_console, print_json, standard_input
 from tracediff.contracts.state_table import describe_states
 from tracediff.errors import UsageError
 from tracediff.events import Event, Trace
 from tracediff.render.data import event_to_json
+from tracediff.render.event_text import print_event
 from tracediff.render.state_table import print_state_table
-from tracediff.render.tree import print_event, print_tree
+from tracediff.render.step_table import print_steps
+from tracediff.render.tree import print_tree
 from tracediff.storage import read_trace
 from tracediff.suggestions import suggest
 
@@ -30,23 +31,48 @@ def show(
     ] = None,
     contract: Annotated[
         bool,
-        typer.Option("--contract", help="Show initial objects, updates, irreversible point, …"),
+        typer.Option("--contract", help="Show what starts, moves and ends it: seven questions."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON.")] = False,
+    plot: Annotated[
+        bool,
+        typer.Option(
+            "--plot", help="Draw latents and pictures of a trace recorded with --tensors full."
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the events, or the answers, as JSON.")
+    ] = False,
 ) -> None:
     """Show a trace as a tree of events with shapes and choices."""
-    if event is not None and contract:
-        raise UsageError("--event and --contract show different things; give one of them")
-    trace = read_trace(sys.stdin.buffer if path == "-" else path)
+    if (event is not None) + contract + plot > 1:
+        raise UsageError("--event, --contract and --plot show different things; give one of them")
+    trace = read_trace(standard_input() if path == "-" else path)
     chosen = trace.events if event is None else (_find_event(trace, event),)
-    if as_json:
+    if as_json and contract:
+        print_json(dict(describe_states(trace)))
+    elif as_json:
         print_json([event_to_json(found) for found in chosen])
     elif contract:
         print_state_table(describe_states(trace), open_console())
     elif event is not None:
         print_event(chosen[0], open_console())
+    elif plot:
+        _plot(trace)
     else:
-        print_tree(trace, open_console())
+        console = open_console()
+        print_tree(trace, console)
+        print_steps(trace, console)
+
+
+def _plot(trace: Trace) -> None:
+    # Drawing needs numpy, the rest of `show` does not.
+    from tracediff.render.plot import print_plots
+
+    if not print_plots(trace, open_console()):
+        raise UsageError(
+            f"{trace.name} keeps no latent or picture whole; record an image fixture with "
+            "--tensors full, and keep its .tensors folder beside the trace"
+        )
 
 
 def _find_event(trace: Trace, event_id: str) -> Event:

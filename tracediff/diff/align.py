@@ -8,14 +8,18 @@ it does not reach stays unmatched, which is a divergence and never a pass.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass
 
-from tracediff.diff.siblings import Matches, bindings, full_key, match_siblings, type_key
+from tracediff.diff.order import group_by_causes
+from tracediff.diff.resync import Budget, Pool, resynchronise
+from tracediff.diff.shift import is_out_of_step
+from tracediff.diff.siblings import Matches, bindings, full_key, match_siblings
+from tracediff.diff.side import Side
 from tracediff.diff.topology import Topology, build_topology
 from tracediff.events import Trace
 
-RESYNC_BUDGET_PER_EVENT = 20
+RESYNC_BUDGET_PER_EVENT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,18 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """All events of both sides, each exactly once, in the order in which they are compared."""
+    """All events of both sides, each exactly once, in the order in which they are compared.
+
+    `tangles` numbers the pairs between which the two sides contradict each other about what comes
+    first; pairs of one number are one tangle, and most pairs are in none.
+    """
 
     left: Topology
     right: Topology
     pairs: tuple[Pair, ...]
     left_to_right: dict[int, int]
     right_to_left: dict[int, int]
+    tangles: Mapping[Pair, int]
 
 
 def align(left: Trace, right: Trace) -> Alignment:
@@ -55,13 +64,15 @@ class _Search:
     def __init__(self, left: Topology, right: Topology) -> None:
         self.left = left
         self.right = right
+        self.sides = Side(left), Side(right)
         self.left_to_right: dict[int, int] = {}
         self.right_to_left: dict[int, int] = {}
         self.skipped: set[int] = set()
         self.reparented: set[int] = set()
         self.bound: dict[str, str] = {}
         self.queue: deque[tuple[int, int]] = deque()
-        self.budget = 10_000 + RESYNC_BUDGET_PER_EVENT * (len(left.events) + len(right.events))
+        events = len(left.events) + len(right.events)
+        self.budget = Budget(10_000 + RESYNC_BUDGET_PER_EVENT * events)
 
     def run(self) -> Alignment:
         self._match(self.left.order[0], self.right.order[0])
@@ -69,8 +80,18 @@ class _Search:
         if len(self.left_to_right) < max(len(self.left.events), len(self.right.events)):
             self._match_moved()
             self._match_leftovers()
+        pairs, tangles = self._ordered_pairs(), {}
+        groups = group_by_causes(pairs, self.left, self.right)
+        if groups is not None:
+            tangles = {
+                pairs[place]: number
+                for number, group in enumerate(groups)
+                for place in group
+                if len(group) > 1
+            }
+            pairs = tuple(pairs[place] for group in groups for place in group)
         return Alignment(
-            self.left, self.right, self._ordered_pairs(), self.left_to_right, self.right_to_left
+            self.left, self.right, pairs, self.left_to_right, self.right_to_left, tangles
         )
 
     def _match(self, i: int, j: int) -> None:
@@ -88,55 +109,53 @@ class _Search:
             right_pool = [c for c in self.right.children[j] if c not in self.right_to_left]
             if not left_pool and not right_pool:
                 continue
+            if len(left_pool) == len(right_pool) == 1 and self._alike(left_pool[0], right_pool[0]):
+                self._match(left_pool[0], right_pool[0])  # a chain: nothing to choose from
+                continue
             for x, y in self._siblings(left_pool, right_pool):
-                self._match(x, y)
+                if not is_out_of_step(*self.sides, x, y):
+                    self._match(x, y)
             left_rest = [c for c in left_pool if c not in self.left_to_right]
             right_rest = [c for c in right_pool if c not in self.right_to_left]
             if left_rest or right_rest:
                 self._resynchronise(left_rest, right_rest)
 
+    def _alike(self, i: int, j: int) -> bool:
+        return full_key(self.left.events[i]) == full_key(self.right.events[j])
+
     def _siblings(self, left_pool: list[int], right_pool: list[int]) -> Matches:
         return match_siblings(
-            self.left.events, self.right.events, left_pool, right_pool, self.bound
+            self.left.events,
+            self.right.events,
+            left_pool,
+            right_pool,
+            self.bound,
+            (self.sides[0].fingerprints, self.sides[1].fingerprints),
         )
 
     def _resynchronise(self, left_rest: list[int], right_rest: list[int]) -> None:
-        """Match descendants of unmatched events as if they hung at the nearest matched ancestor.
-
-        Both sides are descended level by level; an event is matched with the first one of the
-        other side that has its lane, type and step, and, when all is seen, its lane and type.
-        """
-        sides = (_Pool(self.left, left_rest), _Pool(self.right, right_rest))
-        while self.budget > 0 and (sides[0].frontier or sides[1].frontier):
-            for side, other in ((0, 1), (1, 0)):
-                for node in sides[side].descend():
-                    self.budget -= 1
-                    found = sides[other].take(full_key(sides[side].topology.events[node]))
-                    if found is not None:
-                        self._match_below(sides, side, node, found)
-        remaining = [pool.remaining() for pool in sides]
-        for x, y in _pair_by_type(sides[0], sides[1], *remaining):
-            if sides[0].is_open(x) and sides[1].is_open(y):
-                self._match_below(sides, 0, x, y)
-
-    def _match_below(self, sides: tuple[_Pool, _Pool], side: int, node: int, found: int) -> None:
-        i, j = (node, found) if side == 0 else (found, node)
-        self.skipped.add(i)
-        sides[0].withdraw(i)
-        sides[1].withdraw(j)
-        self._match(i, j)
+        """Match below unmatched siblings what goes on alike there."""
+        pools = Pool(self.sides[0], left_rest), Pool(self.sides[1], right_rest)
+        for i, j in resynchronise(*pools, self.budget):
+            self.skipped.add(i)
+            self._match(i, j)
 
     def _match_moved(self) -> None:
         """Pair unmatched events that exist once on each side but have different parents."""
         left_keys = _unique_keys(self.left, self.left_to_right)
         right_keys = _unique_keys(self.right, self.right_to_left)
-        for kind, i in left_keys.items():
-            j = right_keys.get(kind)
+        both = [(i, right_keys[kind]) for kind, i in left_keys.items() if kind in right_keys]
+        for i, j in sorted(both, key=self._combined_rank):
             # Draining one pair may match others of the list.
-            if j is not None and i not in self.left_to_right and j not in self.right_to_left:
+            if i not in self.left_to_right and j not in self.right_to_left:
                 self.reparented.add(i)
                 self._match(i, j)
                 self._drain()
+
+    def _combined_rank(self, pair: tuple[int, int]) -> tuple[int, int, str]:
+        """Return a place in the order that is the same whichever side is called left."""
+        ranks = self.left.rank[pair[0]], self.right.rank[pair[1]]
+        return sum(ranks), min(ranks), str(full_key(self.left.events[pair[0]]))
 
     def _match_leftovers(self) -> None:
         """Pair the single leftover children of a matched pair, one each side, of any type."""
@@ -166,74 +185,6 @@ class _Search:
             )
             pairs.extend(Pair(-1, j) for j in following.get(i, ()))
         return tuple(pairs)
-
-
-class _Pool:
-    """Unmatched events of one side below one place, by key, found level by level."""
-
-    def __init__(self, topology: Topology, start: list[int]) -> None:
-        self.topology = topology
-        self.frontier = list(start)
-        self._seen = dict.fromkeys(start)
-        self._closed: set[int] = set()
-        self._by_key: dict[Hashable, deque[int]] = defaultdict(deque)
-        for node in start:
-            self._by_key[full_key(topology.events[node])].append(node)
-
-    def descend(self) -> list[int]:
-        """Add the children of the last level; return those that are still open."""
-        level = [
-            child
-            for node in self.frontier
-            if node not in self._closed
-            for child in self.topology.children[node]
-            if child not in self._seen
-        ]
-        self.frontier = level
-        for node in level:
-            self._seen[node] = None
-            self._by_key[full_key(self.topology.events[node])].append(node)
-        return [node for node in level if node not in self._closed]
-
-    def take(self, key: Hashable) -> int | None:
-        """Return the first open event of this key, if any."""
-        queue = self._by_key.get(key)
-        while queue:
-            node = queue[0]
-            if node not in self._closed:
-                return node
-            queue.popleft()
-        return None
-
-    def withdraw(self, node: int) -> None:
-        """Close an event and what was found below it: that belongs to the event's own pair now."""
-        pending = [node]
-        while pending:
-            current = pending.pop()
-            self._closed.add(current)
-            pending.extend(c for c in self.topology.children[current] if c in self._seen)
-
-    def is_open(self, node: int) -> bool:
-        """Whether the event is still to be matched here."""
-        return node not in self._closed
-
-    def remaining(self) -> list[int]:
-        """Return open events in the order in which they were found."""
-        return [node for node in self._seen if node not in self._closed]
-
-
-def _pair_by_type(
-    left: _Pool, right: _Pool, left_open: list[int], right_open: list[int]
-) -> Matches:
-    places: dict[Hashable, deque[int]] = defaultdict(deque)
-    for j in right_open:
-        places[type_key(right.topology.events[j])].append(j)
-    matches: Matches = []
-    for i in left_open:
-        queue = places.get(type_key(left.topology.events[i]))
-        if queue:
-            matches.append((i, queue.popleft()))
-    return matches
 
 
 def _unique_keys(topology: Topology, matched: Container[int]) -> dict[Hashable, int]:

@@ -22,7 +22,9 @@ from tracediff.diff.result import (
 )
 from tracediff.diff.sections import COMPARED, VISIBLE, PairComparer, place_of
 from tracediff.diff.tensors import TensorJudge
+from tracediff.diff.views import describe_views
 from tracediff.events import Event
+from tracediff.events.event import PRIVATE_PREFIX
 from tracediff.events.tolerances import tolerances_from_json
 from tracediff.events.trace import TensorSource
 
@@ -87,6 +89,7 @@ class Collector:
     _visible: Divergence | None = None
     _triggers: list[FieldDifference] = field(default_factory=list)
     _context: list[FieldDifference] = field(default_factory=list)
+    _apart: list[Event | None] = field(default_factory=lambda: [None, None])
 
     def __post_init__(self) -> None:
         declared = tolerances_from_json(self.left.header.get("tolerances"))
@@ -105,10 +108,11 @@ class Collector:
         self._counts.matched += events
         self._counts.identical_bytes += size
 
-    def within_tolerance(self, tensors: int) -> None:
-        """Note a pair of events that differ in `tensors` sketches only, all within tolerance."""
-        self._counts.matched += 1
-        self.comparer.tally.count("sketch", tensors)
+    def within_tolerance(self, events: int, tensors: int) -> None:
+        """Note pairs of events that differ in `tensors` sketches only, all within tolerance."""
+        self._counts.matched += events
+        if tensors:
+            self.comparer.tally.count("sketch", tensors)
 
     def pair(
         self, left: Event, right: Event, structure: FieldDifference | None, *, victim: bool
@@ -180,14 +184,16 @@ class Collector:
         from tracediff.diff.explain import explain
 
         first = self._first
-        findings = Findings(
-            first.divergence, first.left, first.right, left, right, tuple(self._triggers)
-        )
+        apart = self._apart[0], self._apart[1]
+        triggers = tuple(self._triggers)
+        findings = Findings(first.divergence, first.left, first.right, left, right, triggers, apart)
         return replace(result, cause=explain(findings))
 
     def _add(
         self, divergence: Divergence, left: Event | None, right: Event | None, *, victim: bool
     ) -> None:
+        if divergence.difference.field in ("event", "component", "event_type"):
+            self._apart = [self._apart[0] or left, self._apart[1] or right]
         if victim:
             section = divergence.check
             self._downstream[section] = self._downstream.get(section, 0) + 1
@@ -205,9 +211,10 @@ class Collector:
             ("context", self._context),
         ):
             mine, other = left.payload.get(section, {}), right.payload.get(section, {})
-            if section == "trace" and "settings" in left.payload and "settings" in right.payload:
-                # Every override stands in the settings too: once is enough.
-                mine, other = _without_overrides(mine), _without_overrides(other)
+            if section == "trace":
+                # Where there are settings, every override stands in them too: once is enough.
+                twice = "settings" in left.payload and "settings" in right.payload
+                mine, other = (_compared_header(h, overrides=not twice) for h in (mine, other))
             target.extend(fields.each_entry(mine, other, f"payload.{section}"))
 
     def _outcome(self, coverage: Coverage) -> Outcome:
@@ -231,8 +238,15 @@ class Collector:
 
     def _normalisers(self) -> tuple[str, ...]:
         renamed = self.comparer.renaming.renamed
-        return (f"{renamed} local ids renamed one to one",) if renamed else ()
+        ids = (f"{renamed} local ids renamed one to one",) if renamed else ()
+        count = self.comparer.tally.reordered
+        order = (f"{count} lists of equal tensors in another order: no effect",) if count else ()
+        return (*describe_views(self.options), *ids, *order)
 
 
-def _without_overrides(header: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in header.items() if key != "overrides"}
+def _compared_header(header: Mapping[str, Any], *, overrides: bool) -> dict[str, Any]:
+    return {
+        key: value
+        for key, value in header.items()
+        if not key.startswith(PRIVATE_PREFIX) and (overrides or key != "overrides")
+    }

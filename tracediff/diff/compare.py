@@ -6,16 +6,20 @@ Knows the steps of a comparison and their order. Must not know files or renderin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from tracediff.diff.align import Alignment, Pair, align
 from tracediff.diff.collect import Collector, Side
+from tracediff.diff.drift import measure_drift
 from tracediff.diff.lineage import Lineage
-from tracediff.diff.options import DiffOptions
+from tracediff.diff.options import LEVELS, DiffOptions
 from tracediff.diff.result import Outcome, TraceDiff
 from tracediff.diff.structure import structural_difference
+from tracediff.diff.views import apply_views
 from tracediff.events import Event, Trace
+from tracediff.events.event import TENSOR_SECTIONS
 
 
 def diff_traces(left: Trace, right: Trace, options: DiffOptions | None = None) -> TraceDiff:
@@ -26,14 +30,41 @@ def diff_traces(left: Trace, right: Trace, options: DiffOptions | None = None) -
     """
     if left.kind != right.kind:
         return incomparable(left, right)
-    collector = Collector(left, right, options or DiffOptions())
+    options = options or DiffOptions()
+    left, right = apply_views(left, options), apply_views(right, options)
+    collector = Collector(left, right, options)
     alignment = align(left, right)
     lineage = Lineage(alignment)
     for pair in alignment.pairs:
         victim = lineage.is_victim(pair)
         diverged = _compare(pair, alignment, collector, victim=victim)
         lineage.add(pair, diverged=diverged)
-    return collector.verdict(_InMemory(left), _InMemory(right))
+    found = collector.verdict(_InMemory(left), _InMemory(right))
+    if options.tolerances.rules:
+        found = replace(found, unused_rules=_unused_rules(left, right, options))
+    if found.outcome is Outcome.EQUAL:
+        return found
+    levels = _levels(left, right, options) if left.kind == "image" and options.level is None else {}
+    return replace(found, drift=measure_drift(alignment), levels=levels)
+
+
+def _levels(left: Trace, right: Trace, options: DiffOptions) -> dict[str, Outcome]:
+    """Return the outcome of image traces at each level of comparison."""
+    return {
+        level: diff_traces(left, right, replace(options, level=level)).outcome for level in LEVELS
+    }
+
+
+def _unused_rules(left: Trace, right: Trace, options: DiffOptions) -> tuple[str, ...]:
+    names = {
+        record["name"]
+        for trace in (left, right)
+        for event in trace.events
+        for section in TENSOR_SECTIONS
+        for record in event.payload.get(section, ())
+    }
+    globs = (rule.match for rule in options.tolerances.rules)
+    return tuple(g for g in globs if not any(fnmatchcase(name, g) for name in names))
 
 
 def incomparable(left: Side, right: Side) -> TraceDiff:
@@ -42,7 +73,7 @@ def incomparable(left: Side, right: Side) -> TraceDiff:
         Outcome.INCOMPARABLE,
         left.name,
         right.name,
-        message=f"a {left.kind} trace and a {right.kind} trace are not compared step by step",
+        message=f"traces of kind {left.kind} and {right.kind} are not compared step by step",
     )
 
 

@@ -42,6 +42,8 @@ class FieldComparer:
         Numbers are equal if they are the same number of the same type: 1, 1.0 and true all
         differ, and so do 0.0 and -0.0. Objects are equal whatever their key order.
         """
+        if left == right and repr(left) == repr(right):
+            return None  # the usual case; equality alone does not tell 1 from 1.0
         return next(self._differences(left, right, field), None)
 
     def each_entry(

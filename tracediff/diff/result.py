@@ -24,6 +24,7 @@ class Outcome(StrEnum):
     INVALID = "invalid"
     INCOMPLETE = "incomplete"
     CORRUPT = "corrupt"
+    UNREADABLE = "unreadable"
 
 
 class Missing(StrEnum):
@@ -72,7 +73,8 @@ class ErrorAt:
 class TensorDifference:
     """How two tensors of one name differ, and which rule and evidence decided.
 
-    `evidence` is `attributes`, `non-finite`, `values`, `files`, `sketch`, `digest` or `none`.
+    `evidence` is `attributes`, `non-finite`, `values`, `files`, `sketch`, `statistics`, `digest`
+    or `none`; with sketches `bound` is the relative L2 distance that stands in for the rule.
     With values or files: the worst absolute, relative and ULP errors, how many elements are out of
     tolerance and the first of them in C order. `relative_l2` is exact with values, estimated with
     sketches (then `confidence` says how sure the verdict is). `nan_elements` counts left's NaN.
@@ -87,6 +89,7 @@ class TensorDifference:
     decidable: bool = True
     nan_elements: int = 0
     relative_l2: float | None = None
+    bound: float | None = None
     confidence: float | None = None
     worst_absolute: ErrorAt | None = None
     worst_relative: ErrorAt | None = None
@@ -144,6 +147,29 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class DriftPoint:
+    """How far one tensor drifted, and how much farther than everything before it (`jump`)."""
+
+    place: EventPlace
+    section: str
+    tensor: str
+    drift: float
+    jump: float
+
+
+@dataclass(frozen=True, slots=True)
+class DriftProfile:
+    """The drift of all tensors along the walk, and the largest jump.
+
+    `ratio` is the largest jump over the median jump of the tensors that drift at all.
+    """
+
+    points: tuple[DriftPoint, ...] = ()
+    largest: DriftPoint | None = None
+    ratio: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class TraceDiff:
     """The result of comparing two traces.
 
@@ -151,7 +177,10 @@ class TraceDiff:
     divergent ancestor (`first` among them), `downstream` counts the others by section. `triggers`
     are differing settings, `context` differing conditions; neither is a divergence. `visible` is
     the first event whose choice or commit differs. `normalisers` names everything that was applied
-    before comparing; `warnings` are for people.
+    before comparing; `warnings` are for people. `drift` is measured unless everything is equal or
+    the traces are too large to be held in memory. `levels` gives the outcome of image traces at
+    each level of comparison where they are not the same at all of them. `unused_rules` are globs
+    of overriding tolerances that fit no tensor of either trace.
     """
 
     outcome: Outcome
@@ -167,6 +196,9 @@ class TraceDiff:
     coverage: Coverage = Coverage()
     worst_within: TensorDifference | None = None
     worst_within_place: EventPlace | None = None
+    drift: DriftProfile | None = None
+    levels: Mapping[str, Outcome] = field(default_factory=dict)
     normalisers: tuple[str, ...] = ()
+    unused_rules: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     message: str = ""

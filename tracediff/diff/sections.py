@@ -14,6 +14,7 @@ from tracediff.diff.identifiers import IdRenaming
 from tracediff.diff.result import MISSING, Divergence, EventPlace, FieldDifference, TensorDifference
 from tracediff.diff.tensors import Judgement, TensorJudge
 from tracediff.events import Event
+from tracediff.events.event import PRIVATE_PREFIX
 from tracediff.events.tensors import tensor_from_json
 
 COMPARED = ("artifacts", "state", "ids", "inputs", "rng", "outputs", "choice", "commit")
@@ -40,12 +41,14 @@ class Tally:
     """What has been compared so far; grows as pairs are compared.
 
     `evidence` counts pairs of tensors by what decided them; `worst_within` is the tolerated one
-    with the largest relative L2 distance; `nan_tensors` counts those in which NaN met NaN.
+    with the largest relative L2 distance; `nan_tensors` counts those in which NaN met NaN;
+    `reordered` counts equal lists of tensors whose order differs, which has no effect.
     """
 
     evidence: dict[str, int] = field(default_factory=dict)
     undecidable: int = 0
     nan_tensors: int = 0
+    reordered: int = 0
     worst_within: TensorDifference | None = None
     worst_within_place: EventPlace | None = None
 
@@ -167,6 +170,8 @@ class PairComparer:
         for name, record in counterparts.items():
             surplus = FieldDifference(f"payload.{section}[{name}]", MISSING, _shape_text(record))
             return divergence_at(left, right, section, surplus)
+        names = ([record["name"] for record in records] for records in (mine, other))
+        self.tally.reordered += next(names) != next(names)
         return None
 
     def _judged(
@@ -203,8 +208,9 @@ def divergence_at(
 
 
 def _causal(draw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a draw with its fields in the order in which they are checked."""
-    return {key: draw[key] for key in dict.fromkeys((*RNG_ORDER, *draw)) if key in draw}
+    """Return a draw without private fields, the others in the order in which they are checked."""
+    fields = (*RNG_ORDER, *(key for key in draw if not key.startswith(PRIVATE_PREFIX)))
+    return {key: draw[key] for key in dict.fromkeys(fields) if key in draw}
 
 
 def _shape_text(record: Mapping[str, Any]) -> str:

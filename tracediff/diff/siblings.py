@@ -1,16 +1,17 @@
 """Matches two lists of events that have the same parent: which of left is which of right.
 
-Knows lanes, bound ids, types and steps. Must not know what events contain otherwise.
+Knows lanes, bound ids, types and steps, and fingerprints of what events contain otherwise.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
+from tracediff.diff.fingerprints import Fingerprint, Fingerprints
 from tracediff.events import Event
 
-LONGEST_COMMON_LIMIT = 1_000_000
+LONGEST_COMMON_LIMIT = 100_000
 """Longest common subsequences larger than this many cells are replaced by first-come matching."""
 
 Matches = list[tuple[int, int]]
@@ -48,12 +49,13 @@ def match_siblings(
     left_pool: Sequence[int],
     right_pool: Sequence[int],
     bound: Mapping[str, str],
+    fingerprints: tuple[Fingerprints, Fingerprints],
 ) -> Matches:
     """Return pairs of indices from the two pools that correspond.
 
     First by lane, type and bound ids, then by (component, type, step) where that is unique on both
-    sides, then by the ids that those pairs bind, then by longest common subsequence of (component,
-    type); all within a lane.
+    sides, then by the ids that those pairs bind, then, among several of one type, by equal content,
+    then by longest common subsequence of (component, type); all within a lane.
     """
     matches: Matches = []
     has_ids = any(left[i].payload.get("ids") for i in left_pool)
@@ -70,6 +72,9 @@ def match_siblings(
         for i, j in matches:
             newly_bound.update(bindings(left[i], right[j]))
         matches += _match_by_ids(left, right, left_rest, right_rest, newly_bound)
+        left_rest, right_rest = _rest(left_pool, right_pool, matches)
+    if left_rest and right_rest:
+        matches += _match_by_content(left, right, left_rest, right_rest, fingerprints)
         left_rest, right_rest = _rest(left_pool, right_pool, matches)
     if left_rest and right_rest:
         matches += _match_by_type(left, right, left_rest, right_rest)
@@ -129,6 +134,48 @@ def _match_unique(
     ]
 
 
+def _match_by_content(
+    left: Sequence[Event],
+    right: Sequence[Event],
+    left_pool: Sequence[int],
+    right_pool: Sequence[int],
+    fingerprints: tuple[Fingerprints, Fingerprints],
+) -> Matches:
+    """Match equal events among several of one type: their file order means nothing.
+
+    Strictly first, then more and more loosely; of several that are equal the n-th is the n-th.
+    """
+    counts = [
+        Counter(type_key(events[i]) for i in pool)
+        for events, pool in ((left, left_pool), (right, right_pool))
+    ]
+    several = {key for key in counts[0].keys() & counts[1] if counts[0][key] + counts[1][key] > 2}
+    left_open = [i for i in left_pool if type_key(left[i]) in several]
+    right_open = [j for j in right_pool if type_key(right[j]) in several]
+    matches: Matches = []
+    for mine, other in zip(fingerprints[0].levels(), fingerprints[1].levels(), strict=True):
+        if not left_open or not right_open:
+            break
+        found = _match_equal(left_open, right_open, mine, other)
+        matches += found
+        left_open, right_open = _rest(left_open, right_open, found)
+    return matches
+
+
+def _match_equal(
+    left: Sequence[int], right: Sequence[int], mine: Fingerprint, other: Fingerprint
+) -> Matches:
+    places: dict[Hashable, deque[int]] = defaultdict(deque)
+    for j in right:
+        places[other(j)].append(j)
+    matches: Matches = []
+    for i in left:
+        queue = places.get(mine(i))
+        if queue:
+            matches.append((i, queue.popleft()))
+    return matches
+
+
 def _match_by_type(
     left: Sequence[Event],
     right: Sequence[Event],
@@ -150,7 +197,16 @@ def _match_by_type(
 
 
 def common_subsequence(left: Sequence[Hashable], right: Sequence[Hashable]) -> Matches:
-    """Return index pairs of a longest common subsequence; first-come where that costs too much."""
+    """Return index pairs of a longest common subsequence; first-come where that costs too much.
+
+    Of several longest ones it is the same one whichever side is called left.
+    """
+    if [str(x) for x in right] < [str(x) for x in left]:
+        return [(x, y) for y, x in _common(right, left)]
+    return _common(left, right)
+
+
+def _common(left: Sequence[Hashable], right: Sequence[Hashable]) -> Matches:
     start = 0
     while start < min(len(left), len(right)) and left[start] == right[start]:
         start += 1

@@ -8,14 +8,13 @@ from __future__ import annotations
 from tracediff.diff.align import Alignment, Pair
 from tracediff.diff.fields import FieldComparer
 from tracediff.diff.result import MISSING, FieldDifference
-from tracediff.diff.topology import Topology
 
 
 def structural_difference(pair: Pair, alignment: Alignment) -> FieldDifference | None:
     """Return how the two events differ as nodes of their graphs, or None.
 
-    A step number is compared relative to the nearest matched ancestor, so that steps that shift
-    after a missing or extra event are not reported again and again.
+    A step number is compared relative to the parents', so that steps that shift after a missing or
+    extra event are not reported again and again.
     """
     left, right = alignment.left.events[pair.left], alignment.right.events[pair.right]
     for name in ("component", "event_type"):
@@ -27,13 +26,19 @@ def structural_difference(pair: Pair, alignment: Alignment) -> FieldDifference |
     )
     if lane is not None:
         return lane
+    return _parents_difference(pair, alignment) or _step_difference(pair, alignment)
+
+
+def _parents_difference(pair: Pair, alignment: Alignment) -> FieldDifference | None:
+    """Return how the causes differ; which of several is the parent and which joins is the same."""
+    left, right = alignment.left, alignment.right
+    mine, other = left.joins[pair.left], right.joins[pair.right]
     if pair.reparented:
-        return FieldDifference("parent_event_id", left.parent_event_id, right.parent_event_id)
-    return _joins_difference(pair, alignment) or _step_difference(pair, alignment)
-
-
-def _joins_difference(pair: Pair, alignment: Alignment) -> FieldDifference | None:
-    mine, other = alignment.left.joins[pair.left], alignment.right.joins[pair.right]
+        causes = {alignment.left_to_right.get(i, -1) for i in (left.parents[pair.left], *mine)}
+        if causes == {right.parents[pair.right], *other}:
+            return None
+        events = left.events[pair.left], right.events[pair.right]
+        return FieldDifference("parent_event_id", *(event.parent_event_id for event in events))
     if {alignment.left_to_right.get(join, -1) for join in mine} == set(other):
         return None
     return FieldDifference(
@@ -44,25 +49,18 @@ def _joins_difference(pair: Pair, alignment: Alignment) -> FieldDifference | Non
 
 
 def _step_difference(pair: Pair, alignment: Alignment) -> FieldDifference | None:
+    if pair.skipped or pair.reparented:
+        return None
     left, right = alignment.left.events[pair.left], alignment.right.events[pair.right]
-    shift = right.logical_step - left.logical_step
-    if shift == _inherited_shift(pair, alignment) or pair.skipped:
+    if right.logical_step - left.logical_step == _inherited_shift(pair, alignment):
         return None
     return FieldDifference("logical_step", left.logical_step, right.logical_step)
 
 
 def _inherited_shift(pair: Pair, alignment: Alignment) -> int:
-    """Return the step difference of the nearest matched ancestor, 0 above the root."""
-    ancestor = _matched_ancestor(alignment.left, pair.left, alignment)
-    if ancestor < 0:
+    """Return the step difference of the parents, which correspond; 0 above the root."""
+    parents = alignment.left.parents[pair.left], alignment.right.parents[pair.right]
+    if parents[0] < 0 or parents[1] < 0:
         return 0
-    counterpart = alignment.left_to_right[ancestor]
-    left, right = alignment.left.events[ancestor], alignment.right.events[counterpart]
+    left, right = alignment.left.events[parents[0]], alignment.right.events[parents[1]]
     return right.logical_step - left.logical_step
-
-
-def _matched_ancestor(topology: Topology, position: int, alignment: Alignment) -> int:
-    parent = topology.parents[position]
-    while parent >= 0 and parent not in alignment.left_to_right:
-        parent = topology.parents[parent]
-    return parent

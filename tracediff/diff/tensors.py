@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from tracediff.diff.confidence import verdict_confidence
 from tracediff.diff.result import TensorDifference
+from tracediff.diff.sketch_verdict import Decision, judge_sketches
 from tracediff.events import TensorRecord, ToleranceRule, Tolerances
-from tracediff.events.sketches import RESOLUTION, estimate_distance
 from tracediff.events.tolerances import DTYPE_DEFAULTS, EXACT
 from tracediff.events.trace import TensorSource
+
+COMMAND_LINE = "command line"
+
+EPSILONS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+"""Relative distance of neighbouring numbers, at most."""
+
+WELL_WITHIN = 0.5
+"""Share of a tolerance up to which decimals decide without being rounded to their type."""
 
 if TYPE_CHECKING:
     from tracediff.diff.elements import Array, ElementErrors
@@ -54,7 +62,7 @@ class TensorJudge:
 
     def rule_for(self, name: str, dtype: str) -> tuple[ToleranceRule, str]:
         """Return the deciding rule and where it comes from."""
-        for rules, source in ((self.overriding, "command line"), (self.declared, "declared")):
+        for rules, source in ((self.overriding, COMMAND_LINE), (self.declared, "declared")):
             rule = rules.find(name)
             if rule is not None:
                 return rule, f"{source}: {rule.match}"
@@ -67,12 +75,17 @@ class TensorJudge:
 
         None where sketches cannot decide: the rule is exact, or nothing stands in for it.
         """
-        rule, _ = self.rule_for(name, dtype)
+        rule, source = self.rule_for(name, dtype)
         if rule.mode == "exact":
             return None
         if rule.mode == "rel_l2":
             return rule.rel_l2
-        return rule.rel_l2 or DTYPE_DEFAULTS.get(dtype, EXACT).rel_l2 or None
+        if rule.rel_l2:
+            return rule.rel_l2
+        if source.startswith(COMMAND_LINE):
+            # What the tolerance of each element amounts to for all of them.
+            return rule.rtol if rule.mode == "allclose" else rule.ulps * EPSILONS.get(dtype, 0.0)
+        return DTYPE_DEFAULTS.get(dtype, EXACT).rel_l2 or None
 
     def close(self, left: float, right: float) -> bool:
         """Whether two measured numbers outside tensors (values of a `top` list) agree."""
@@ -99,6 +112,10 @@ class TensorJudge:
             return _differs(blank, f"shape {list(left.shape)} against {list(right.shape)}")
         if left.digest == right.digest:
             return self._same_digest(left, right, replace(blank, evidence="digest"))
+        relative = _plainly_close(left, right, rule)
+        if relative is not None:
+            found = replace(blank, evidence="values", relative_l2=relative, elements=left.size)
+            return Judgement(True, found)
         values = self._values(left, right)
         if values is not None:
             return self._by_values(left, values, blank)
@@ -173,37 +190,42 @@ class TensorJudge:
     def _by_sketch(
         self, left: TensorRecord, right: TensorRecord, bound: float, blank: TensorDifference
     ) -> Judgement:
-        relative = _relative_distance(left, right)
-        if not math.isfinite(relative):
-            return _undecidable(
-                blank, "the sketches overflow; record both with --tensors values or full"
-            )
-        if bound < RESOLUTION and relative <= bound + RESOLUTION:
-            return _undecidable(
-                blank,
-                f"sketches resolve a relative L2 distance of {RESOLUTION:.2g}, the rule asks for "
-                f"{bound:g}; record both with --tensors values or full",
-            )
+        assert left.sketch is not None
+        assert right.sketch is not None
+        atol = blank.rule.atol if blank.rule.mode == "allclose" else 0.0
+        found = judge_sketches(left.sketch, left.stats, right.sketch, right.stats, bound, atol)
         difference = replace(
             blank,
-            evidence="sketch",
-            relative_l2=relative,
-            confidence=verdict_confidence(relative, bound),
+            evidence=found.evidence,
+            bound=bound,
+            relative_l2=found.relative if math.isfinite(found.relative) else None,
+            confidence=verdict_confidence(found.relative, bound),
             elements=left.size,
-            reason="" if relative <= bound else f"relative L2 distance above {bound:g}",
+            reason=found.reason,
         )
-        return Judgement(relative <= bound, difference)
+        if found.decision is Decision.UNDECIDABLE:
+            return _undecidable(difference, found.reason)
+        return Judgement(found.decision is Decision.WITHIN, difference)
 
 
-def _relative_distance(left: TensorRecord, right: TensorRecord) -> float:
-    """Return the estimated L2 distance over the larger norm; infinity where nothing is known."""
-    assert left.sketch is not None
-    assert right.sketch is not None
-    distance = estimate_distance(left.sketch, right.sketch)
-    norm = max(float(left.stats["l2"]), float(right.stats["l2"]))
-    if norm == 0.0:
-        return 0.0 if distance == 0.0 else math.inf
-    return distance / norm if math.isfinite(norm) else math.inf
+def _plainly_close(left: TensorRecord, right: TensorRecord, rule: ToleranceRule) -> float | None:
+    """Return the relative L2 distance where few finite values are well within an allclose rule.
+
+    Most tolerated tensors are small: they are done without arrays. Decimals stand for the nearest
+    numbers of their type, so what is close to the border is left to the exact comparison.
+    """
+    if rule.mode != "allclose" or left.values is None or right.values is None:
+        return None
+    if left.stats["finite"] != len(left.values) or right.stats["finite"] != len(right.values):
+        return None
+    rtol, atol = rule.rtol * WELL_WITHIN, rule.atol * WELL_WITHIN
+    for x, y in zip(left.values, right.values, strict=True):
+        if type(x) is not float or type(y) is not float:
+            return None
+        if abs(x - y) > atol + rtol * max(abs(x), abs(y)):
+            return None
+    norm = max(math.hypot(*left.values), math.hypot(*right.values))
+    return math.dist(left.values, right.values) / norm if norm > 0 else 0.0
 
 
 def _with_errors(

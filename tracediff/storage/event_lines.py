@@ -25,6 +25,8 @@ _FOREIGN_STARTS: Final = (
     (b"\xff\xfe", "it is UTF-16, as PowerShell's > writes it; a trace is UTF-8"),
     (b"\xfe\xff", "it is UTF-16; a trace is UTF-8"),
 )
+_SPREAD_STARTS: Final = (b"{", b"[", b"[{")
+"""First lines of JSON that was printed for people."""
 
 
 class LineParser:
@@ -90,6 +92,8 @@ class LineParser:
     def _no_json(self, line: Line, content: bytes, reason: str) -> TraceError:
         place = Place(self._name, line.number, line.offset)
         hint = next((text for start, text in _FOREIGN_STARTS if content.startswith(start)), reason)
+        if line.number == 1 and line.ended and content.strip() in _SPREAD_STARTS:
+            hint = "a trace holds one event a line, and this JSON is spread over several lines"
         if line.number == 1 and content.strip() and (line.ended or content.strip()[:1] != b"{"):
             return CorruptTrace(place, f"this is no trace: {hint}")
         if not line.ended:
@@ -106,6 +110,8 @@ class LineParser:
         event_id = found.get("event_id") if isinstance(found, dict) else None
         known = event_id if isinstance(event_id, str) else None
         field, reason = error.field, error.reason
+        if isinstance(found, list):
+            reason += "; a trace holds one event a line, and no array of events"
         stated = _stated_format(found)
         if stated not in {None, FORMAT}:
             # Whatever else is unknown about the line, it follows from this.

@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 
 from tracediff.errors import StorageError
 from tracediff.storage.compression import Output, open_compressed
-from tracediff.storage.names import compression_of, partial_path
+from tracediff.storage.names import compression_of, partial_path, trace_name
 
 _BUFFER: Final = 1 << 16
 _REASONS: Mapping[int, str] = MappingProxyType(
@@ -183,3 +183,21 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def write_beside(path: Path, ending: str, content: bytes) -> Path:
+    """Write `content` beside the trace at `path`, as NAME.ENDING; return where.
+
+    Like a trace the file has its name only when it is whole. Raises StorageError.
+    """
+    name = trace_name(path)
+    target = name.with_name(f"{name.name}.{ending}")
+    file = PartialFile(target)
+    try:
+        file.write(content)
+        file.seal()
+        file.publish()
+    except BaseException:
+        file.abandon()
+        raise
+    return target

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from tracediff.errors import StorageError
+from tracediff.events.digest import DIGEST_PREFIX, TensorDigest
 from tracediff.storage.partial import storage_errors
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+_HASHED_AT_ONCE: Final = 1 << 20
 _FILE_NAME: Final = re.compile(r"[0-9a-f]{32}\.npy")
 _RAW_BITS: Final[Mapping[str, str]] = MappingProxyType(
     {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
@@ -62,6 +64,7 @@ class TensorFolder:
             raise StorageError(
                 f"{path}: has shape {list(array.shape)}, the trace says {list(record.shape)}"
             )
+        _check_content(path, array, record)
         return array
 
     def save(self, digest: str, array: Array) -> str:
@@ -88,6 +91,21 @@ class TensorFolder:
                 temporary.unlink(missing_ok=True)
                 raise
         return name
+
+
+def _check_content(path: Path, array: Array, record: TensorRecord) -> None:
+    """Raise StorageError unless a stored array has the digest that names it."""
+    if not record.digest.startswith(DIGEST_PREFIX):
+        return
+    digest = TensorDigest(record.dtype, record.shape)
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _HASHED_AT_ONCE):
+        digest.update(flat[start : start + _HASHED_AT_ONCE])
+    if digest.text() != record.digest:
+        raise StorageError(
+            f"{path}: its content is not what the trace recorded as {record.name}; "
+            "record the trace again"
+        )
 
 
 def storage_dtype(name: str) -> np.dtype[Any]:

@@ -6,6 +6,7 @@ calls for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -30,7 +31,11 @@ class WholeTrace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The first divergence with both whole events (None on the side that lacks the event)."""
+    """The first divergence with both whole events (None on the side that lacks the event).
+
+    `apart` are the first event of left and the first of right, from there on, that have no
+    counterpart of their type (None where a side has none such).
+    """
 
     first: Divergence
     left: Event | None
@@ -38,6 +43,7 @@ class Findings:
     left_trace: WholeTrace
     right_trace: WholeTrace
     triggers: tuple[FieldDifference, ...]
+    apart: tuple[Event | None, Event | None] = (None, None)
 
     @property
     def field(self) -> str:
@@ -48,6 +54,20 @@ class Findings:
     def leaf(self) -> str:
         """The last key of that path, without indices: `token_id` of `payload.choice.token_id`."""
         return self.field.rpartition(".")[2].partition("[")[0]
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """The field's path in the payload: keys and indices from the section on."""
+        parts = re.findall(r"\[(\d+)\]|([^.\[\]]+)", self.field.removeprefix("payload."))
+        return tuple(int(index) if index else key for index, key in parts)
+
+    def holders(self) -> tuple[Any, Any]:
+        """Return the objects that hold the differing entry, {} where a side has none."""
+        mine, other = (
+            _follow(event.payload, self.path[:-1]) if event is not None else {}
+            for event in (self.left, self.right)
+        )
+        return mine, other
 
     @property
     def tensor(self) -> TensorDifference | None:
@@ -108,6 +128,15 @@ class Findings:
     def all_events(self) -> tuple[list[Event], list[Event]]:
         """Return all events of both sides in file order."""
         return list(self.left_trace.events()), list(self.right_trace.events())
+
+
+def _follow(value: Any, path: tuple[str | int, ...]) -> Any:
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def _section(event: Event | None, name: str) -> Any:

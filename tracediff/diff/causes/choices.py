@@ -1,0 +1,119 @@
+"""Causes seen where a token is chosen: processors, ties, the choice itself."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tracediff.diff.causes.findings import Findings
+from tracediff.diff.fields import TOP
+from tracediff.diff.result import Cause
+
+LOGITS: Final = "logits."
+_NO_VALUE: Final = object()
+
+
+def processor(findings: Findings) -> Cause | None:
+    """The raw logits agree and a logits processor makes them differ."""
+    name = findings.tensor_name
+    if findings.first.check != "outputs" or not name.startswith(LOGITS):
+        return None
+    names = [_processors(records) for records in findings.sections("outputs")]
+    same_set = sorted(names[0]) == sorted(names[1])
+    kind = "processor-order" if names[0] != names[1] and same_set else "processor"
+    return Cause(
+        kind,
+        name.removeprefix(LOGITS),
+        f"the raw logits agree, they differ after {name.removeprefix(LOGITS)}",
+        {"processors": {"left": names[0], "right": names[1]}},
+    )
+
+
+def kept_ties(findings: Findings) -> Cause | None:
+    """A filter kept other candidates, and all that one side alone kept tie with one that both kept.
+
+    Neither way is right; it is the rule for ties that differs.
+    """
+    if findings.first.check != "choice" or findings.leaf != "kept":
+        return None
+    mine, other = (choice.get("kept", []) for choice in findings.sections("choice"))
+    top = findings.sections("choice")[0].get(TOP, [])
+    values = {str(pair[0]): pair[1] for pair in top}
+    shared = {values.get(str(token)) for token in mine if token in other}
+    alone = [token for token in (*mine, *other) if (token in mine) != (token in other)]
+    evidence = {"kept": {"left": mine, "right": other}, "alone": alone}
+    counts = f"left keeps {len(mine)}, right {len(other)}"
+    if alone and all(values.get(str(token), _NO_VALUE) in shared for token in alone):
+        text = f"candidates that only one side kept tie with one that both kept: {counts}"
+        return Cause("tie-break", findings.component, text, evidence)
+    text = f"the same logits left other candidates: {counts}"
+    return Cause("processor", findings.component, text, evidence)
+
+
+def token_flip(findings: Findings) -> Cause | None:
+    """Another token was chosen although what it was chosen from agrees within tolerance."""
+    if findings.first.check != "choice" or findings.leaf != "token_id":
+        return None
+    return _flip(findings, *findings.holders())
+
+
+def flip_among_steps(findings: Findings) -> Cause | None:
+    """An event holds many steps: its tensors differ from the first other choice on."""
+    lists = [choice.get("steps") for choice in findings.sections("choice")]
+    if findings.first.check != "outputs" or not all(isinstance(steps, list) for steps in lists):
+        return None
+    for number, (mine, other) in enumerate(zip(*lists, strict=False), start=1):
+        if mine.get("allowed") != other.get("allowed"):
+            text = f"at step {number} other tokens are allowed"
+            evidence = {"allowed": {"left": mine.get("allowed"), "right": other.get("allowed")}}
+            return Cause("processor", findings.component, text, evidence)
+        if mine.get("token_id") != other.get("token_id"):
+            return _flip(findings, mine, other, where=f"at step {number} ")
+    if len(lists[0]) == len(lists[1]):
+        return None
+    text = f"one side stops after {len(lists[0])} steps, the other after {len(lists[1])}"
+    return Cause("stop-rule", findings.component, text, {"steps": [len(x) for x in lists]})
+
+
+def _flip(findings: Findings, left: Any, right: Any, where: str = "") -> Cause | None:
+    """Return why two records of one choice, each with its `top`, differ."""
+    tops = left.get(TOP, []), right.get(TOP, [])
+    gap, drift = _top_gap(tops[0]), _top_drift(*tops)
+    if gap is None or drift is None:
+        return None
+    evidence = {"top_2_gap": gap, "observed_drift": drift}
+    if gap == 0.0:
+        text = "the two best tokens tie exactly; each side breaks the tie its own way"
+        return Cause("tie-break", findings.component, where + text, evidence)
+    if gap <= 2 * drift:
+        text = "the gap between the two best tokens is not larger than the observed drift"
+        return Cause("near-tie", findings.component, where + text, evidence)
+    text = "the logits agree, and their gap is larger than the drift: the choice itself differs"
+    return Cause("sampler", findings.component, where + text, evidence)
+
+
+def strategy(findings: Findings) -> Cause | None:
+    """One side takes the best token, the other draws one."""
+    if findings.first.check != "choice" or findings.leaf != "strategy":
+        return None
+    text = "the token is chosen by another strategy"
+    return Cause("sampler", findings.component, text, findings.values)
+
+
+def _processors(records: Any) -> list[str]:
+    return [r["name"].removeprefix(LOGITS) for r in records if r["name"].startswith(LOGITS)]
+
+
+def _top_gap(top: Any) -> float | None:
+    if len(top) < 2 or not all(isinstance(pair[1], int | float) for pair in top[:2]):
+        return None
+    return abs(float(top[0][1]) - float(top[1][1]))
+
+
+def _top_drift(left: Any, right: Any) -> float | None:
+    """Return the largest difference of the two best values between the sides."""
+    tops = [{str(pair[0]): pair[1] for pair in top} for top in (left, right)]
+    shared = [key for key in list(tops[0])[:2] if key in tops[1]]
+    numbers = [(tops[0][key], tops[1][key]) for key in shared]
+    if not numbers or not all(isinstance(x, int | float) for pair in numbers for x in pair):
+        return None
+    return max(abs(float(x) - float(y)) for x, y in numbers)

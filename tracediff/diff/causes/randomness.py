@@ -1,0 +1,81 @@
+"""Causes seen in random numbers: counters, keys, algorithms, and what they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from tracediff.diff.causes.findings import Findings
+from tracediff.diff.result import Cause
+
+_RNG_KINDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "counter_before": "rng-counter",
+        "counter_after": "rng-counter",
+        "draws": "rng-counter",
+        "count": "rng-counter",
+        "shape": "rng-counter",
+        "generator": "rng-algorithm",
+        "algorithm": "rng-algorithm",
+        "transform": "rng-algorithm",
+        "key": "seed",
+    }
+)
+
+
+def random_numbers(findings: Findings) -> Cause | None:
+    """A counter, key, algorithm or number of draws differs; the draws were never comparable."""
+    if findings.first.check != "rng":
+        return None
+    if findings.leaf == "rng":
+        text = "only one side draws random numbers here"
+        return Cause("rng-counter", findings.component, text, findings.values)
+    kind = _RNG_KINDS.get(findings.leaf)
+    if kind is None:
+        return None
+    draws = [[draw.get("algorithm") for draw in drawn] for drawn in findings.sections("rng")]
+    name = findings.leaf
+    if draws[0] != draws[1]:  # counters and keys of two algorithms cannot be compared
+        kind, name = "rng-algorithm", "algorithm"
+    rounded = _rounded(findings)
+    text = (
+        f"the random numbers are other ones: {name} differs, so the values drawn were never "
+        "comparable"
+    )
+    if rounded:
+        text += "; both are the same float64, so one looks like a float64 round trip"
+    return Cause(kind, findings.component, text, {**findings.values, **rounded})
+
+
+def drawn_numbers(findings: Findings) -> Cause | None:
+    """One generator, key and counter gave other numbers: the generator is another one inside."""
+    records = None if findings.tensor is None else findings.records(findings.tensor.name)
+    if findings.first.check != "outputs" or records is None:
+        return None
+    drawn = [draw for draw in findings.sections("rng")[0] if draw["draws"]["count"]]
+    is_drawn = not findings.sections("inputs")[0] or "noise" in records[0]["name"]
+    if not drawn or not is_drawn:
+        return None
+    return Cause(
+        "rng-algorithm",
+        findings.component,
+        "the same key and counter gave other numbers: the generator or its transform differs",
+        {"algorithm": drawn[0]["algorithm"], "tensor": records[0]["name"]},
+    )
+
+
+def _rounded(findings: Findings) -> dict[str, Any]:
+    """Say where two integers are one float64: a sign that one went through a float."""
+    difference = findings.first.difference
+    mine, other = (_integer(value) for value in (difference.left, difference.right))
+    if mine is None or other is None or float(mine) != float(other):
+        return {}
+    return {"same_float64": float(mine)}
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    is_safe = type(value) is int and value < 2**1000
+    return value if is_safe else None

@@ -1,0 +1,99 @@
+"""What sketches and statistics of two tensors say about a tolerance, and when they say nothing.
+
+Knows summaries and numbers. Must not know records, rules or events. A sketch estimates one number,
+the L2 distance of all elements together; so that a few large elements do not hide all others, the
+extremes have to agree too, and where the tolerated distance is larger than everything on one side
+of zero nothing is decided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from tracediff.events.sketches import RESOLUTION, confidence_interval, estimate_distance
+
+EXTREME_SLACK = 4.0
+"""The smallest and largest element may differ by so many times the bound, relative to themselves:
+single elements scatter more than all of them together."""
+
+RECORD_MORE = "record both with --tensors values or full"
+
+
+class Decision(StrEnum):
+    """What the summaries show."""
+
+    WITHIN = "within"
+    DIFFERS = "differs"
+    UNDECIDABLE = "undecidable"
+
+
+class SketchVerdict(NamedTuple):
+    """A decision, the estimated relative L2 distance, what decided, and why."""
+
+    decision: Decision
+    relative: float
+    evidence: str
+    reason: str
+
+
+def judge_sketches(
+    left: Sequence[Any],
+    left_stats: Mapping[str, Any],
+    right: Sequence[Any],
+    right_stats: Mapping[str, Any],
+    bound: float,
+    atol: float,
+) -> SketchVerdict:
+    """Return whether two tensors of one shape lie within a relative L2 distance `bound`.
+
+    Both have non-finite elements at the same places. `atol` is what the rule tolerates of each
+    element by itself, whatever its size. Within, or beyond, is said only with the confidence of
+    `events.sketches.CONFIDENCE`.
+    """
+    norm = max(_number(left_stats, "l2"), _number(right_stats, "l2"))
+    distance = estimate_distance(left, right)
+    if not math.isfinite(distance) or not math.isfinite(norm):
+        return SketchVerdict(
+            Decision.UNDECIDABLE, math.inf, "sketch", f"the sketches overflow; {RECORD_MORE}"
+        )
+    relative = distance / norm if norm > 0 else 0.0
+    if norm == 0.0:
+        return SketchVerdict(Decision.WITHIN, relative, "statistics", "")
+    low, high = _number(left_stats, "min"), _number(left_stats, "max")
+    other_low, other_high = _number(right_stats, "min"), _number(right_stats, "max")
+    if max(-low, high) + max(-other_low, other_high) <= atol:
+        return SketchVerdict(Decision.WITHIN, relative, "statistics", "")
+    for word, mine, other in (("smallest", low, other_low), ("largest", high, other_high)):
+        if abs(mine - other) > atol + EXTREME_SLACK * bound * max(abs(mine), abs(other)):
+            reason = f"the {word} elements differ: {mine:g} against {other:g}"
+            return SketchVerdict(Decision.DIFFERS, relative, "statistics", reason)
+    if low < 0 < high:
+        tolerated = bound * norm / math.sqrt(left_stats["finite"])
+        if tolerated >= min(max(-low, -other_low), max(high, other_high)):
+            reason = (
+                "a few large elements make the tolerated distance larger than every element on "
+                f"the other side of zero, so the sketch says nothing about those; {RECORD_MORE}"
+            )
+            return SketchVerdict(Decision.UNDECIDABLE, relative, "sketch", reason)
+    return _by_distance(distance, relative, norm, bound)
+
+
+def _by_distance(distance: float, relative: float, norm: float, bound: float) -> SketchVerdict:
+    lowest, highest = confidence_interval(distance, RESOLUTION * norm)
+    if highest <= bound * norm:
+        return SketchVerdict(Decision.WITHIN, relative, "sketch", "")
+    if lowest > bound * norm:
+        reason = f"relative L2 distance above {bound:g}"
+        return SketchVerdict(Decision.DIFFERS, relative, "sketch", reason)
+    reason = (
+        f"the estimated relative L2 distance {relative:.3g} is too near the bound {bound:g} for a "
+        f"sketch to be sure; {RECORD_MORE}"
+    )
+    return SketchVerdict(Decision.UNDECIDABLE, relative, "sketch", reason)
+
+
+def _number(stats: Mapping[str, Any], key: str) -> float:
+    return float(stats.get(key, 0.0))
