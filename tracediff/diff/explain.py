@@ -75,10 +75,17 @@ RECOGNISERS: tuple[Callable[[Findings], Cause | None], ...] = (
 )
 
 
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a cause may raise where a field that it reads has another form than the usual one."""
+
+
 def explain(findings: Findings) -> Cause:
     """Return the cause of the first divergence, `unknown` where nothing fits."""
     for recognise in RECOGNISERS:
-        cause = recognise(findings)
+        try:
+            cause = recognise(findings)
+        except _UNREADABLE:
+            continue  # a trace may hold anything under any key: then this is not the pattern
         if cause is not None:
             return cause
     return Cause("unknown", findings.component, "no known pattern fits the evidence")

@@ -33,6 +33,11 @@ def plain_json(value: Any, field: str, levels: int = MOST_LEVELS) -> Any:
     form that round-trips in their own type (float32 4.2 stays 4.2). Anything else, and nesting
     deeper than `levels`, raises UsageError naming `field`.
     """
+    kind = type(value)
+    if kind is int and -(2**63) <= value < JSON_INTEGER_LIMIT:
+        return value  # the usual values first
+    if kind is str and value.isascii():
+        return value
     if levels < 0:
         raise UsageError(f"{field[:80]}…: nested more than {MOST_LEVELS} levels deep")
     if value is None or isinstance(value, bool):
@@ -43,7 +48,7 @@ def plain_json(value: Any, field: str, levels: int = MOST_LEVELS) -> Any:
         return text_to_json(value)
     if isinstance(value, int):
         return int(value) if -(2**63) <= value < JSON_INTEGER_LIMIT else str(int(value))
-    if type(value) is float:
+    if kind is float:
         return _plain_float(value)
     if isinstance(value, Mapping):
         return _plain_object(value, field, levels - 1)

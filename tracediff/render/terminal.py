@@ -255,7 +255,11 @@ def _counts_settings(diff: TraceDiff) -> bool:
 
 
 def _coverage_text(coverage: Coverage) -> str:
-    parts = [f"{counted(coverage.matched, 'event')} matched"]
+    parts = []
+    if coverage.identical_bytes:
+        parts.append(f"{coverage.identical_bytes} bytes the same and not validated (check does)")
+    if coverage.matched or not parts:
+        parts.append(f"{counted(coverage.matched, 'event')} matched")
     for count, name in (
         (coverage.only_left, "only left"),
         (coverage.only_right, "only right"),
