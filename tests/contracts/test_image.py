@@ -143,6 +143,22 @@ BROKEN = [
     ("numbers-are-finite", "d06", "nan", stats_with("d06", "pixels", nan=1)),
     ("numbers-are-finite", "d02", "infinity", stats_with("d02", "epsilon", neg_inf=2)),
     ("image-run-is-whole", "d06", "not-encoded", drop("d07")),
+    ("noise-key-is-the-seed", "d01", "key", put_draw("d01", key=[314160, 0])),
+    ("noise-key-is-the-seed", "d01", "seed", put("d00", "settings", seed=314160)),
+    ("noise-key-is-the-seed", "d03", "high-word", put_draw("d03", key=[314159, 1])),
+    (
+        *("prediction-type-is-the-setting", "d02", "setting"),
+        put("d00", "settings", prediction_type="v_prediction"),
+    ),
+    ("steps-are-counted", "d03", "twice-the-first", put("d03", "state", timestep_index=0)),
+    ("timesteps-are-the-settings", "d02", "count", put("d00", "settings", steps=5)),
+    ("timesteps-are-the-settings", "d02", "list", put("d00", "settings", timesteps=[999, 749])),
+    ("pictures-fill-the-batch", None, "one-missing", put("d00", "settings", batch_size=2)),
+    ("previews-are-as-set", None, "no-frame", put("d00", "settings", preview=True)),
+    ("alpha-bars-are-possible", "d02", "above-one", put("d02", "state", alpha_bar=1.5)),
+    ("alpha-bars-are-possible", "d02", "zero", put("d02", "state", alpha_bar=0)),
+    ("alpha-bars-are-possible", "d03", "falls", put("d03", "state", alpha_bar_previous=0.01)),
+    ("alpha-bars-are-possible", "d03", "negative", put("d03", "state", alpha_bar_previous=-0.1)),
     ("image-run-is-whole", "d07", "not-decoded", drop("d06")),
     ("known-ids", "d00", "text", put("d00", "state", text_ids=[[1, 2, 3]])),
     ("known-ids", "d00", "padding", put("d00", "state", negative_ids=[[]])),
@@ -210,6 +226,23 @@ def test_frames_replace_each_other(edit: Edit, event: str) -> None:
     """A preview that does not replace the one before breaks the rule."""
     assert broken(previewed()) == set()
     assert broken(edit(previewed())) == {("frames-replace-each-other", event)}
+
+
+def test_frames_without_previews() -> None:
+    """A run that sends frames although previews are off breaks the rule at the first of them."""
+    edited = put("d00", "settings", preview=False)(previewed())
+    assert broken(edited) == {("previews-are-as-set", "d03")}
+
+
+@pytest.mark.parametrize("bars", [(1.5, 1.0), (0.5, 0.25), (-1.0, 0.5), (0.25, 0.0), (True, "x")])
+@pytest.mark.parametrize("eta", [0.0, 1.0])
+def test_impossible_alpha_bars_are_told(bars: tuple[Any, Any], eta: float) -> None:
+    """They break their own rule; the rule on the update does not fail on its square roots."""
+    state = put("d02", "state", alpha_bar=bars[0], alpha_bar_previous=bars[1])
+    edited = both(state, put("d00", "settings", eta=eta))(main_line())
+    found = check_trace(edited).violations
+    assert ("alpha-bars-are-possible", "d02") in {(v.rule, v.event_id) for v in found}
+    assert not [v for v in found if "math domain error" in v.reason]
 
 
 @pytest.mark.parametrize(

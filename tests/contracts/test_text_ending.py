@@ -63,6 +63,10 @@ OTHER_ENDINGS = [
         *({"max_output_tokens": 1}, drop("e04"), {("text-run-is-whole", None)}),
         id="no-prefill",
     ),
+    *(
+        pytest.param({}, drop(event_id), {("text-run-is-whole", None)}, id=f"no-{name}")
+        for event_id, name in (("e01", "context"), ("e03", "start"), ("e22", "draining"))
+    ),
     pytest.param(
         {"max_output_tokens": 5},
         both(

@@ -48,8 +48,8 @@ BY_SAMPLING: list[Row] = [
     ("key-is-the-seed", "e05", "one-word", put_draw("e05", key=[1])),
     ("temperature-decides-the-strategy", "e05", "zero", put("e00", "settings", temperature=0.0)),
     (
-        *("strategy-follows-the-draws", "e09", "nothing-drawn"),
-        put_draw("e09", counter_before=1, counter_after=1, draws={"count": 0, "shape": [1]}),
+        *("strategy-follows-the-draws", "e17", "nothing-drawn"),
+        put_draw("e17", counter_before=3, counter_after=3, draws={"count": 0, "shape": [1]}),
     ),
 ]
 

@@ -1,5 +1,6 @@
 """Rules on what a tool trace records: each is broken by an edit that breaks nothing else."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,24 @@ from tracediff.contracts.tool_answers import TOOL_ANSWER_RULES
 from tracediff.contracts.tool_records import TOOL_RECORD_RULES
 from tracediff.events import Event, Trace
 from tracediff.events.canonical_json import json_digest
+
+
+def retold(**entries: Any) -> Edit:
+    """Return an edit that shows, commits and tells other values under the same names."""
+
+    def edit(trace: Trace) -> Trace:
+        shown = payload_of(trace, "t06")["choice"]["shown"]
+        told = payload_of(trace, "t10")["choice"]
+        text = json.dumps({**json.loads(told["text"]), **entries})
+        known = {key: value for key, value in entries.items() if key in shown}
+        return both(
+            put("t06", "choice", shown={**shown, **known}),
+            put("t09", "commit", **known),
+            put("t10", "choice", result={**told["result"], **entries}, text=text),
+            put("t11", "state", tool_results=[text]),
+        )(trace)
+
+    return edit
 
 
 def invocation(**arguments: Any) -> Edit:
@@ -32,6 +51,7 @@ def invocation(**arguments: Any) -> Edit:
             put("t08", "state", invocation_digest=digest, arguments=new["normalized_arguments"]),
             put("t08", "commit", request_digest=request_digest),
             put("t09", "commit", request_digest=request_digest),
+            retold(start=new["normalized_arguments"]["start"]),
         ]
         return both(*edits)(trace)
 
@@ -137,11 +157,19 @@ def test_every_rule_is_broken_by_some_edit() -> None:
 KNOWN: dict[str, tuple[str, Edit]] = {
     "other-finish": ("token-counts", put("t01", "choice", finish_reason="eos")),
     "other-count": ("token-counts", put("t01", "choice", generated_tokens=28)),
-    "other-arguments": ("proposed-arguments", put("t02", "choice", arguments={})),
+    "other-arguments": (
+        "proposed-arguments",
+        both(
+            put("t01", "choice", text="{}"),
+            put("t02", "state", arguments_text="{}"),
+            put("t02", "choice", arguments={}),
+        ),
+    ),
     "other-effect": (
         "known-effect",
         both(
             put("t09", "commit", external_id="evt_AAA"),
+            retold(event_id="evt_AAA"),
             put("t14", "commit", external_ids=["evt_AAA"]),
         ),
     ),

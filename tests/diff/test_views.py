@@ -92,3 +92,17 @@ def test_nothing_left_is_no_pass() -> None:
     left = chain(event("a"), event("b", event_type="noisy", choice={"v": 1}))
     found = diffed(left, left, skip=("noisy",))
     assert found.outcome is Outcome.NOTHING_COMPARED
+
+
+@pytest.mark.parametrize(
+    "options", [{"only": ("lats",)}, {"skip": ("tensor:z",)}, {"skip": ("tensor:last",)}]
+)
+def test_globs_that_fit_nothing_are_told(options: dict[str, Any]) -> None:
+    """A misspelt glob is reported, so that nobody believes that it did something."""
+    found = diffed(*pair(), **options)
+    assert found.unused_rules == tuple(glob for globs in options.values() for glob in globs)
+
+
+def test_skipping_everything_compares_nothing() -> None:
+    """Not even the root is left."""
+    assert diffed(*pair(), skip=("*",)).outcome is Outcome.NOTHING_COMPARED

@@ -84,6 +84,47 @@ def payloads(draw: st.DrawFn) -> dict[str, Any]:
     return {name: draw(SECTIONS[name]) for name in SECTIONS if name in chosen}
 
 
+WORDS = (
+    *("token_id", "top", "kept", "steps", "allowed", "text", "sequence_no", "stop_sequence"),
+    *("finish_reason", "output_tokens_selected", "input_ids", "position_ids", "png_digest"),
+    *("arguments", "invocation_digest", "confirmed_digest", "request_digest", "status", "reason"),
+    *("idempotency_key", "guidance_order", "alpha_bar", "prompt", "start"),
+)
+"""Keys that causes read."""
+
+EVENT_TYPES = (
+    *("token.selected", "stream.delta", "stream.joined", "schema.rejected", "external.committed"),
+    *("invocation.started", "confirmation.approved", "denoise.updated", "generation.draining"),
+)
+odd_values = st.one_of(
+    values,
+    st.lists(st.lists(scalars, max_size=3), max_size=3),
+    st.lists(st.dictionaries(st.sampled_from(WORDS), scalars, max_size=3), max_size=3),
+    st.sampled_from(["2026-06-03T14:00:00", "2026-06-03T14:00:00Z", "length", "committed"]),
+)
+
+
+@st.composite
+def odd_traces(draw: st.DrawFn) -> Trace:
+    """Draw a trace whose events use the known words for values of any form."""
+    objects = st.dictionaries(st.sampled_from(WORDS), odd_values, max_size=4)
+    events = [event("e0", state={"root": True})]
+    for number in range(1, draw(st.integers(2, 6))):
+        sections = draw(st.sets(st.sampled_from(("state", "choice", "commit")), max_size=3))
+        events.append(
+            event(
+                f"e{number}",
+                draw(st.sampled_from([found.event_id for found in events])),
+                draw(st.sampled_from(EVENT_TYPES)),
+                component=draw(st.sampled_from(("transport", "decoder"))),
+                step=draw(st.integers(0, 1)),
+                outputs=draw(tensors()),
+                **{name: draw(objects) for name in sorted(sections)},
+            )
+        )
+    return trace(events)
+
+
 @st.composite
 def traces(draw: st.DrawFn, largest: int = 7) -> Trace:
     """Draw a trace: a random tree with joins, few types, steps that repeat, some lanes."""

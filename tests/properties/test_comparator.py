@@ -1,22 +1,27 @@
 """What holds for every pair of traces, tried on small random ones."""
 
 import json
+from io import StringIO
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from mutants.graph_edits import without
 from properties.random_traces import (
     changeable,
+    odd_traces,
     renamed,
     reordered,
     traces,
     with_one_change,
 )
+from rich.console import Console
 
 from tracediff.diff import DiffOptions, Outcome, TraceDiff, diff_traces
 from tracediff.diff.align import align
 from tracediff.events import Trace
 from tracediff.events.structure import check_structure
+from tracediff.render.terminal import print_diff
 
 EXACT = ("artifacts", "state", "rng", "choice", "commit")
 FAST = settings(
@@ -103,6 +108,25 @@ def same_content(trace: Trace, event_id: str, other_id: str) -> bool:
     )
 
 
+@given(traces(), st.data())
+@FAST
+def test_one_missing_event_is_one(found: Trace, data: st.DataObject) -> None:
+    """Where one event is left out, one event is only on the left, and none only on the right."""
+    assume(len(found.events) > 2)
+    gone = data.draw(st.sampled_from(found.events[1:]))
+    assume(not joined_by(found, gone.event_id))
+    other = without(gone.event_id)(found)
+    for diff in (diff_traces(found, other), diff_traces(other, found)):
+        assert diff.outcome is Outcome.DIVERGED
+        lone = diff.coverage.only_left, diff.coverage.only_right
+        assert sorted(lone) == [0, 1]
+
+
+def joined_by(trace: Trace, event_id: str) -> bool:
+    """Whether another event joins this one."""
+    return any(event_id in event.payload.get("joins", ()) for event in trace.events)
+
+
 @given(traces(), st.randoms(use_true_random=False))
 @FAST
 def test_ids_and_file_order_mean_nothing(found: Trace, random: Any) -> None:
@@ -137,3 +161,13 @@ def test_never_equal_where_content_differs(
         assert diff.outcome is Outcome.DIVERGED
     if diff.outcome is Outcome.DIVERGED:
         assert diff.cause is not None
+
+
+@given(odd_traces(), odd_traces())
+@FAST
+def test_odd_values_under_known_words(left: Trace, right: Trace) -> None:
+    """Whatever stands under the keys that causes read, there is a verdict and no error."""
+    for diff in (diff_traces(left, right), diff_traces(right, left)):
+        assert (diff.cause is None) == (diff.first is None)
+        print_diff(diff, Console(file=StringIO()))
+    assert diff_traces(left, left).outcome is Outcome.EQUAL

@@ -8,7 +8,6 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from tracediff.cli.check_command import check_all
 from tracediff.cli.exits import ExitStatus, status_of, worst_status
 from tracediff.cli.output import open_console, print_json, print_problem, standard_input
 from tracediff.cli.tolerance_option import parse_tolerances
@@ -97,7 +96,7 @@ def diff(
         drift,
     )
     if contracts:
-        raise typer.Exit(check_all([left, right], as_json=as_json))
+        raise typer.Exit(_check_contracts(left, right, as_json=as_json))
     results = _compare(left, right, options, jobs)
     is_folder = "-" not in (left, right) and Path(left).is_dir()
     if as_json:
@@ -108,12 +107,19 @@ def diff(
         if drift:
             print_drift(results[0].drift, console)
         if not is_folder and results[0].outcome is Outcome.INCOMPARABLE:
-            check_all([left, right], as_json=False)
+            _check_contracts(left, right, as_json=False)
     unused = set.intersection(*(set(result.unused_rules) for result in results))
     for glob in sorted(unused):
-        print_problem(f"--tolerance {glob}=… fits no tensor: nothing was compared under it")
+        print_problem(f"{glob!r} fits no tensor and no event type: nothing was compared under it")
     statuses = [status_of(result.outcome) for result in results]
     raise typer.Exit(ExitStatus.COULD_NOT_SAY if unused else worst_status(statuses))
+
+
+def _check_contracts(left: str, right: str, *, as_json: bool) -> ExitStatus:
+    # Contracts and the schema load only for those who ask for them.
+    from tracediff.cli.check_command import check_all
+
+    return check_all([left, right], as_json=as_json)
 
 
 def _one_of(option: str, value: str, allowed: Sequence[str]) -> str:

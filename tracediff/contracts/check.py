@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracediff.contracts.effects import EFFECT_RULES
+from tracediff.contracts.effects_kept import KEPT_EFFECT_RULES
+from tracediff.contracts.effects_permitted import PERMISSION_RULES
 from tracediff.contracts.image import IMAGE_RULES
 from tracediff.contracts.randomness import RANDOMNESS_RULES
 from tracediff.contracts.rule import Rule, Violation
 from tracediff.contracts.sequences import SEQUENCE_RULES
 from tracediff.contracts.tensor_records import TENSOR_RECORD_RULES
+from tracediff.contracts.tensor_statistics import TENSOR_STATISTICS_RULES
 from tracediff.contracts.text import TEXT_RULES
 from tracediff.contracts.tool_answers import TOOL_ANSWER_RULES
+from tracediff.contracts.tool_proposals import TOOL_PROPOSAL_RULES
 from tracediff.contracts.tool_records import TOOL_RECORD_RULES
 from tracediff.events import Trace
 
@@ -20,9 +24,13 @@ ALL_RULES: tuple[Rule, ...] = (
     *RANDOMNESS_RULES,
     *SEQUENCE_RULES,
     *TENSOR_RECORD_RULES,
+    *TENSOR_STATISTICS_RULES,
     *TEXT_RULES,
     *IMAGE_RULES,
     *EFFECT_RULES,
+    *PERMISSION_RULES,
+    *KEPT_EFFECT_RULES,
+    *TOOL_PROPOSAL_RULES,
     *TOOL_RECORD_RULES,
     *TOOL_ANSWER_RULES,
 )

@@ -62,12 +62,27 @@ def _clean_latent_follows(trace: Trace) -> Iterator[Finding]:
         yield from _broken_identity(trace, event, constants, statement)
 
 
+def _alpha_bars_are_possible(trace: Trace) -> Iterator[Finding]:
+    for event in of_type(trace, "denoise.updated"):
+        bars = [state_of(event, key) for key in ("alpha_bar", "alpha_bar_previous")]
+        wrong = [bar for bar in bars if bar is not None and not _is_share(bar)]
+        for bar in wrong:
+            yield event.event_id, f"alpha-bar {bar!r:.40} is not in (0, 1]"
+        if not wrong and None not in bars and bars[1] < bars[0]:
+            yield event.event_id, f"alpha-bar falls from {bars[0]:.6g} to {bars[1]:.6g}"
+
+
+def _is_share(bar: object) -> bool:
+    return isinstance(bar, int | float) and not isinstance(bar, bool) and 0.0 < bar <= 1.0
+
+
 def _update_holds(trace: Trace) -> Iterator[Finding]:
     eta = setting_of(trace, "eta") or 0.0
     for event in of_type(trace, "denoise.updated"):
         name, bar = _prediction_name(event), _alpha_bar(event, "alpha_bar")
         after = _alpha_bar(event, "alpha_bar_previous")
-        if name is None or bar is None or after is None:
+        # An alpha-bar that falls is for the rule on alpha-bars to say.
+        if name is None or bar is None or after is None or after < bar:
             continue
         sigma = eta * math.sqrt((1.0 - after) / (1.0 - bar) * (1.0 - bar / after))
         direction = math.sqrt(max(1.0 - after - sigma * sigma, 0.0))
@@ -98,8 +113,10 @@ def _prediction_name(event: Event) -> str | None:
 def _alpha_bar(event: Event, key: str) -> float | None:
     """Return an alpha-bar from the state, None where it is no possible one."""
     bar = state_of(event, key)
+    if not _is_share(bar):
+        return None
     highest = 1.0 if key == "alpha_bar_previous" else math.nextafter(1.0, 0.0)
-    return bar if isinstance(bar, float) and 0.0 < bar <= highest else None
+    return float(bar) if bar <= highest else None
 
 
 def _broken_identity(
@@ -168,6 +185,12 @@ IDENTITY_RULES = (
         "the predicted clean latent follows from latent, prediction and alpha-bar",
         has_event("denoise.updated"),
         _clean_latent_follows,
+    ),
+    Rule(
+        "alpha-bars-are-possible",
+        "every alpha-bar is in (0, 1], and no step lowers it",
+        has_event("denoise.updated"),
+        _alpha_bars_are_possible,
     ),
     Rule(
         "update-identity",

@@ -12,6 +12,7 @@ from typing import Any
 from tracediff.contracts.diffusion_events import by_lane, is_image, of_type, record_of, state_of
 from tracediff.contracts.diffusion_identities import IDENTITY_RULES
 from tracediff.contracts.diffusion_order import ORDER_RULES
+from tracediff.contracts.diffusion_settings import SETTINGS_RULES
 from tracediff.contracts.rule import Finding, Rule
 from tracediff.events import Trace
 
@@ -157,6 +158,7 @@ IMAGE_RULES = (
         _run_is_whole,
     ),
     *ORDER_RULES,
+    *SETTINGS_RULES,
     *IDENTITY_RULES,
     Rule(
         "known-ids",

@@ -56,6 +56,17 @@ def _counters_do_not_overlap(trace: Trace) -> Iterator[Finding]:
             furthest = max(furthest, later, key=lambda span: span[1])
 
 
+def _counters_leave_no_gap(trace: Trace) -> Iterator[Finding]:
+    ended: dict[Hashable, tuple[int | None, str]] = {}
+    for event_id, draw in _draws(trace):
+        stream, before = _stream(draw), int_or_none(draw["counter_before"])
+        end, former = ended.get(stream, (None, ""))
+        # The digest of a state does not say where a stream is.
+        if before is not None and end is not None and before != end:
+            yield event_id, f"begins at counter {before}, {former} ended at {end}"
+        ended[stream] = int_or_none(draw["counter_after"]), event_id
+
+
 def int_or_none(value: Any) -> int | None:
     """Return a counter as an integer, or None where it is the digest of a state."""
     if isinstance(value, int):
@@ -79,5 +90,11 @@ RANDOMNESS_RULES = (
         "no two draws of one generator use the same counters",
         _has_draws,
         _counters_do_not_overlap,
+    ),
+    Rule(
+        "rng-counters-leave-no-gap",
+        "each draw of a generator begins at the counter at which the one before ended",
+        _has_draws,
+        _counters_leave_no_gap,
     ),
 )

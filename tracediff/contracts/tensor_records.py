@@ -31,7 +31,8 @@ SMALLEST = 1e-320
 """Below it float64 has too few bits for a relative error."""
 
 
-def _records(trace: Trace) -> Iterator[tuple[Event, Mapping[str, Any]]]:
+def list_records(trace: Trace) -> Iterator[tuple[Event, Mapping[str, Any]]]:
+    """Yield every tensor record with its event, in file order."""
     for event in trace.events:
         for section in TENSOR_SECTIONS:
             for record in event.payload.get(section, ()):
@@ -39,14 +40,14 @@ def _records(trace: Trace) -> Iterator[tuple[Event, Mapping[str, Any]]]:
 
 
 def _digests_have_their_form(trace: Trace) -> Iterator[Finding]:
-    for event, record in _records(trace):
+    for event, record in list_records(trace):
         for digest in (record["digest"], record["stats"].get("nonfinite", "")):
             if digest.startswith(DIGEST_PREFIX) and DIGEST.fullmatch(digest) is None:
                 yield event.event_id, f"{record['name']}: {digest!r:.60} has not 32 hex digits"
 
 
 def _values_have_their_digest(trace: Trace) -> Iterator[Finding]:
-    for event, record in _records(trace):
+    for event, record in list_records(trace):
         values = record.get("values")
         if values is None or not record["digest"].startswith(DIGEST_PREFIX):
             continue
@@ -72,7 +73,7 @@ def _wrong_digest(
 
 
 def _statistics_are_of_the_values(trace: Trace) -> Iterator[Finding]:
-    for event, record in _records(trace):
+    for event, record in list_records(trace):
         values, dtype = record.get("values"), record["dtype"]
         if values is None:
             continue
@@ -107,7 +108,7 @@ def _wrong_statistics(
     low, high = min(finite), max(finite)
     for key, extreme in (("min", low), ("max", high)):
         # A decimal stands for the nearest number of the type, in statistics as in values.
-        if key in stats and _rounded(dtype, stats[key]) != extreme:
+        if key in stats and round_decimal(dtype, stats[key]) != extreme:
             yield key, extreme
     mean = math.fsum([number / len(finite) for number in finite])
     if "mean" in stats and not _is_near(stats["mean"], mean, max(-low, high)):
@@ -117,7 +118,8 @@ def _wrong_statistics(
         yield "l2", norm
 
 
-def _rounded(dtype: str, decimal: Any) -> Number:
+def round_decimal(dtype: str, decimal: Any) -> Number:
+    """Return the number of a type that a decimal stands for, NaN where there is none."""
     try:
         stored = encode_values(dtype, [decimal])
     except ValueError:
@@ -133,7 +135,7 @@ def _is_near(found: Any, expected: float, scale: float) -> bool:
 
 
 def _files_have_their_digest(trace: Trace) -> Iterator[Finding]:
-    for event, record in _records(trace):
+    for event, record in list_records(trace):
         if "file" not in record or not record["digest"].startswith(DIGEST_PREFIX):
             continue
         try:
@@ -159,23 +161,24 @@ def _digest_of_file(trace: Trace, record: Mapping[str, Any]) -> TensorDigest | N
     return digest
 
 
-def _has_records(trace: Trace) -> bool:
-    return next(_records(trace), None) is not None
+def has_records(trace: Trace) -> bool:
+    """Whether the trace records any tensor."""
+    return next(list_records(trace), None) is not None
 
 
 def _has_values(trace: Trace) -> bool:
-    return any("values" in record for _, record in _records(trace))
+    return any("values" in record for _, record in list_records(trace))
 
 
 def _has_files(trace: Trace) -> bool:
-    return trace.tensors is not None and any("file" in record for _, record in _records(trace))
+    return trace.tensors is not None and any("file" in record for _, record in list_records(trace))
 
 
 TENSOR_RECORD_RULES = (
     Rule(
         "digests-have-their-form",
         "a digest that begins with b3: has 32 hexadecimal digits after it",
-        _has_records,
+        has_records,
         _digests_have_their_form,
     ),
     Rule(

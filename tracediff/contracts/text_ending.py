@@ -39,6 +39,15 @@ OTHERS_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 WHOLE = ("prefill.completed", "token.selected", "response.completed", "resources.released")
 """What every text run does at least once."""
 
+AROUND_PREFILL = (
+    "request.accepted",
+    "context.rendered",
+    "input.tokenized",
+    "prefill.started",
+    "generation.draining",
+)
+"""What a run that prefills does as well."""
+
 
 def _output_is_within_the_limit(trace: Trace) -> Iterator[Finding]:
     limit = number_setting(trace, "max_output_tokens")
@@ -132,7 +141,9 @@ def _finishes_once(trace: Trace) -> Iterator[Finding]:
 
 
 def _run_is_whole(trace: Trace) -> Iterator[Finding]:
-    for event_type in WHOLE:
+    # Other engines share some names; a completed prefill shows that the run uses all of them.
+    prefilled = bool(of_type(trace, "prefill.completed"))
+    for event_type in (*WHOLE, *(AROUND_PREFILL if prefilled else ())):
         if not of_type(trace, event_type):
             yield None, f"there is no {event_type}"
 
@@ -155,7 +166,7 @@ ENDING_RULES = (
     ),
     Rule(
         "text-run-is-whole",
-        "a text run prefills, selects, completes its response and releases what it held",
+        "a text run goes from request and prefill to its response and releases what it held",
         has_text_events,
         _run_is_whole,
     ),

@@ -81,7 +81,7 @@ class _Search:
             self._match_moved()
             self._match_leftovers()
         pairs, tangles = self._ordered_pairs(), {}
-        groups = group_by_causes(pairs, self.left, self.right)
+        groups = None if self._is_regular() else group_by_causes(pairs, self.left, self.right)
         if groups is not None:
             tangles = {
                 pairs[place]: number
@@ -121,7 +121,8 @@ class _Search:
                 self._resynchronise(left_rest, right_rest)
 
     def _alike(self, i: int, j: int) -> bool:
-        return full_key(self.left.events[i]) == full_key(self.right.events[j])
+        same_key = full_key(self.left.events[i]) == full_key(self.right.events[j])
+        return same_key and not is_out_of_step(*self.sides, i, j)
 
     def _siblings(self, left_pool: list[int], right_pool: list[int]) -> Matches:
         return match_siblings(
@@ -135,8 +136,9 @@ class _Search:
 
     def _resynchronise(self, left_rest: list[int], right_rest: list[int]) -> None:
         """Match below unmatched siblings what goes on alike there."""
-        pools = Pool(self.sides[0], left_rest), Pool(self.sides[1], right_rest)
-        for i, j in resynchronise(*pools, self.budget):
+        left = Pool(self.sides[0], left_rest, self.left_to_right)
+        right = Pool(self.sides[1], right_rest, self.right_to_left)
+        for i, j in resynchronise(left, right, self.budget):
             self.skipped.add(i)
             self._match(i, j)
 
@@ -168,6 +170,15 @@ class _Search:
             if len(left_rest) == 1 and len(right_rest) == 1:
                 self._match(left_rest[0], right_rest[0])
                 self._drain()
+
+    def _is_regular(self) -> bool:
+        """Whether every event has a counterpart whose only parent is its parent's counterpart."""
+        events = len(self.left.events), len(self.right.events)
+        return (
+            events == (len(self.left_to_right), len(self.right_to_left))
+            and not (self.skipped or self.reparented)
+            and not (any(self.left.joins) or any(self.right.joins))
+        )
 
     def _ordered_pairs(self) -> tuple[Pair, ...]:
         """Left's topological order; what only right has stands behind its predecessor there."""

@@ -5,7 +5,7 @@ Knows the steps of a comparison and their order. Must not know files or renderin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -17,9 +17,12 @@ from tracediff.diff.lineage import Lineage
 from tracediff.diff.options import LEVELS, DiffOptions
 from tracediff.diff.result import Outcome, TraceDiff
 from tracediff.diff.structure import structural_difference
-from tracediff.diff.views import apply_views
+from tracediff.diff.views import TENSOR_PREFIX, apply_views
 from tracediff.events import Event, Trace
 from tracediff.events.event import TENSOR_SECTIONS
+
+PICTURE = "image.encoded"
+"""The event whose traces are compared at several levels."""
 
 
 def diff_traces(left: Trace, right: Trace, options: DiffOptions | None = None) -> TraceDiff:
@@ -31,6 +34,7 @@ def diff_traces(left: Trace, right: Trace, options: DiffOptions | None = None) -
     if left.kind != right.kind:
         return incomparable(left, right)
     options = options or DiffOptions()
+    unused = _unused_rules(left, right, options)
     left, right = apply_views(left, options), apply_views(right, options)
     collector = Collector(left, right, options)
     alignment = align(left, right)
@@ -40,11 +44,11 @@ def diff_traces(left: Trace, right: Trace, options: DiffOptions | None = None) -
         diverged = _compare(pair, alignment, collector, victim=victim)
         lineage.add(pair, diverged=diverged)
     found = collector.verdict(_InMemory(left), _InMemory(right))
-    if options.tolerances.rules:
-        found = replace(found, unused_rules=_unused_rules(left, right, options))
+    found = replace(found, unused_rules=unused)
     if found.outcome is Outcome.EQUAL:
         return found
-    levels = _levels(left, right, options) if left.kind == "image" and options.level is None else {}
+    is_picture = any(event.event_type == PICTURE for event in left.events)
+    levels = _levels(left, right, options) if is_picture and options.level is None else {}
     return replace(found, drift=measure_drift(alignment), levels=levels)
 
 
@@ -56,15 +60,25 @@ def _levels(left: Trace, right: Trace, options: DiffOptions) -> dict[str, Outcom
 
 
 def _unused_rules(left: Trace, right: Trace, options: DiffOptions) -> tuple[str, ...]:
-    names = {
+    """Return the globs of the options that fit nothing in either trace."""
+    events = [event for trace in (left, right) for event in trace.events]
+    types = {event.event_type for event in events}
+    tensors = {
         record["name"]
-        for trace in (left, right)
-        for event in trace.events
+        for event in events
         for section in TENSOR_SECTIONS
         for record in event.payload.get(section, ())
     }
-    globs = (rule.match for rule in options.tolerances.rules)
-    return tuple(g for g in globs if not any(fnmatchcase(name, g) for name in names))
+    unused = [r.match for r in options.tolerances.rules if not _fits_any(r.match, tensors)]
+    for glob in (*options.only, *options.skip):
+        is_tensor = glob.startswith(TENSOR_PREFIX)
+        if not _fits_any(glob.removeprefix(TENSOR_PREFIX), tensors if is_tensor else types):
+            unused.append(glob)
+    return tuple(unused)
+
+
+def _fits_any(glob: str, names: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, glob) for name in names)
 
 
 def incomparable(left: Side, right: Side) -> TraceDiff:

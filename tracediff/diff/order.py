@@ -6,7 +6,7 @@ other on the left, behind it on the right) no such order exists: these pairs are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from tracediff.diff.topology import Topology
@@ -32,33 +32,43 @@ def group_by_causes(
     Groups of several are tangles: all pairs that are, by either side, causes of each other
     (strongly connected components; Tarjan 1972, without recursion).
     """
-    causes = _causes(pairs, left, right)
-    if all(cause < place for place, found in enumerate(causes) for cause in found):
+    places = _places(pairs, left, right)
+    if all(cause < place for place, pair in enumerate(pairs) for cause in _causes(pair, *places)):
         return None
-    return _components(causes)
+    return _components([list(_causes(pair, *places)) for pair in pairs])
 
 
-def _causes(pairs: Sequence[Aligned], left: Topology, right: Topology) -> list[list[int]]:
-    left_place, right_place = [0] * len(left.events), [0] * len(right.events)
-    for place, pair in enumerate(pairs):
-        if pair.left >= 0:
-            left_place[pair.left] = place
-        if pair.right >= 0:
-            right_place[pair.right] = place
-    return [
-        [
-            *(left_place[cause] for cause in _parents(left, pair.left)),
-            *(right_place[cause] for cause in _parents(right, pair.right)),
-        ]
-        for pair in pairs
-    ]
+class _Places:
+    """In which pair each event of one side is."""
+
+    def __init__(self, topology: Topology, positions: Iterable[int]) -> None:
+        self._topology = topology
+        self._places = [0] * len(topology.events)
+        for place, position in enumerate(positions):
+            if position >= 0:
+                self._places[position] = place
+
+    def causes(self, position: int) -> Iterator[int]:
+        """Yield the pairs of an event's parent and of what it joins."""
+        if position < 0:
+            return
+        parent = self._topology.parents[position]
+        if parent >= 0:
+            yield self._places[parent]
+        for join in self._topology.joins[position]:
+            yield self._places[join]
 
 
-def _parents(topology: Topology, position: int) -> tuple[int, ...]:
-    if position < 0:
-        return ()
-    parent, joins = topology.parents[position], topology.joins[position]
-    return (parent, *joins) if parent >= 0 else joins
+def _places(pairs: Sequence[Aligned], left: Topology, right: Topology) -> tuple[_Places, _Places]:
+    return (
+        _Places(left, (pair.left for pair in pairs)),
+        _Places(right, (pair.right for pair in pairs)),
+    )
+
+
+def _causes(pair: Aligned, left: _Places, right: _Places) -> Iterator[int]:
+    yield from left.causes(pair.left)
+    yield from right.causes(pair.right)
 
 
 def _components(causes: list[list[int]]) -> list[list[int]]:

@@ -180,7 +180,7 @@ class TraceDiff:
     before comparing; `warnings` are for people. `drift` is measured unless everything is equal or
     the traces are too large to be held in memory. `levels` gives the outcome of image traces at
     each level of comparison where they are not the same at all of them. `unused_rules` are globs
-    of overriding tolerances that fit no tensor of either trace.
+    of the options (tolerances, only, skip) that fit nothing in either trace.
     """
 
     outcome: Outcome

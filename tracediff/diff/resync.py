@@ -7,7 +7,7 @@ Symmetric in the two sides.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,10 +26,14 @@ class Budget:
 
 
 class Pool:
-    """Unmatched events of one side below one place, found level by level."""
+    """Unmatched events of one side below one place, found level by level.
 
-    def __init__(self, side: Side, start: list[int]) -> None:
+    `matched` holds the events that were matched before: they and what is below them are no matter.
+    """
+
+    def __init__(self, side: Side, start: list[int], matched: Container[int]) -> None:
         self.side = side
+        self._matched = matched
         self.frontier = list(start)
         self._depths: dict[int, int] = {}
         self._closed: set[int] = set()
@@ -45,7 +49,7 @@ class Pool:
             for node in self.frontier
             if node not in self._closed
             for child in self.side.topology.children[node]
-            if child not in self._depths
+            if child not in self._depths and child not in self._matched
         ]
         depth = self._depths[self.frontier[0]] + 1 if level else 0
         self.frontier = level

@@ -17,8 +17,6 @@ LOOK_AHEAD = 8
 LARGEST_NEIGHBOURHOOD = 64
 """Events below one that are looked through for the next one of its type."""
 
-_DISCRETE = ("artifacts", "state", "rng", "choice", "commit")
-
 
 def is_out_of_step(left: Side, right: Side, i: int, j: int) -> bool:
     """Whether the counterpart of one of two events of one type is rather met below the other one.
@@ -64,7 +62,14 @@ def _print(side: Side, node: int, *, loosely: bool) -> bytes:
 
 
 def _hold_same(left: Event, right: Event) -> bool:
-    return all(left.payload.get(name) == right.payload.get(name) for name in _DISCRETE)
+    mine, other = left.payload.get, right.payload.get
+    return bool(  # spelled out: it is asked for every pair
+        mine("state") == other("state")
+        and mine("choice") == other("choice")
+        and mine("artifacts") == other("artifacts")
+        and mine("rng") == other("rng")
+        and mine("commit") == other("commit")
+    )
 
 
 def _steps(side: Side, chain: Sequence[int]) -> list[int]:

@@ -19,6 +19,7 @@ EXTREME_SLACK = 4.0
 """The smallest and largest element may differ by so many times the bound, relative to themselves:
 single elements scatter more than all of them together."""
 
+EXTREMES = frozenset({"min", "max"})
 RECORD_MORE = "record both with --tensors values or full"
 
 
@@ -53,23 +54,26 @@ def judge_sketches(
     element by itself, whatever its size. Within, or beyond, is said only with the confidence of
     `events.sketches.CONFIDENCE`.
     """
-    norm = max(_number(left_stats, "l2"), _number(right_stats, "l2"))
+    norm = max(float(left_stats.get("l2", math.nan)), float(right_stats.get("l2", math.nan)))
     distance = estimate_distance(left, right)
     if not math.isfinite(distance) or not math.isfinite(norm):
-        return SketchVerdict(
-            Decision.UNDECIDABLE, math.inf, "sketch", f"the sketches overflow; {RECORD_MORE}"
-        )
-    relative = distance / norm if norm > 0 else 0.0
+        reason = f"the sketches overflow or have no norm; {RECORD_MORE}"
+        return SketchVerdict(Decision.UNDECIDABLE, math.inf, "sketch", reason)
     if norm == 0.0:
-        return SketchVerdict(Decision.WITHIN, relative, "statistics", "")
-    low, high = _number(left_stats, "min"), _number(left_stats, "max")
-    other_low, other_high = _number(right_stats, "min"), _number(right_stats, "max")
+        return SketchVerdict(Decision.WITHIN, 0.0, "statistics", "")
+    relative = distance / norm
+    if not (left_stats.keys() >= EXTREMES and right_stats.keys() >= EXTREMES):
+        reason = f"the smallest and largest elements are not recorded; {RECORD_MORE}"
+        return SketchVerdict(Decision.UNDECIDABLE, relative, "sketch", reason)
+    low, high = float(left_stats["min"]), float(left_stats["max"])
+    other_low, other_high = float(right_stats["min"]), float(right_stats["max"])
     if max(-low, high) + max(-other_low, other_high) <= atol:
         return SketchVerdict(Decision.WITHIN, relative, "statistics", "")
-    for word, mine, other in (("smallest", low, other_low), ("largest", high, other_high)):
-        if abs(mine - other) > atol + EXTREME_SLACK * bound * max(abs(mine), abs(other)):
-            reason = f"the {word} elements differ: {mine:g} against {other:g}"
-            return SketchVerdict(Decision.DIFFERS, relative, "statistics", reason)
+    share = EXTREME_SLACK * bound
+    if abs(low - other_low) > atol + share * max(abs(low), abs(other_low)):
+        return _extremes_differ("smallest", low, other_low, relative)
+    if abs(high - other_high) > atol + share * max(abs(high), abs(other_high)):
+        return _extremes_differ("largest", high, other_high, relative)
     if low < 0 < high:
         tolerated = bound * norm / math.sqrt(left_stats["finite"])
         if tolerated >= min(max(-low, -other_low), max(high, other_high)):
@@ -95,5 +99,6 @@ def _by_distance(distance: float, relative: float, norm: float, bound: float) ->
     return SketchVerdict(Decision.UNDECIDABLE, relative, "sketch", reason)
 
 
-def _number(stats: Mapping[str, Any], key: str) -> float:
-    return float(stats.get(key, 0.0))
+def _extremes_differ(word: str, mine: float, other: float, relative: float) -> SketchVerdict:
+    reason = f"the {word} elements differ: {mine:g} against {other:g}"
+    return SketchVerdict(Decision.DIFFERS, relative, "statistics", reason)

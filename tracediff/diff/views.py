@@ -140,7 +140,7 @@ def _content(event: Event) -> str:
 def drop_events(events: Sequence[Event], is_dropped: Callable[[Event], bool]) -> list[Event]:
     """Return the events without some of them; their children hang at the nearest kept ancestor.
 
-    The root is always kept.
+    The root stays as the place where all others hang, without its sections if it is dropped.
     """
     gone = {e.event_id: e for e in events if e.parent_event_id is not None and is_dropped(e)}
     kept = []
@@ -151,6 +151,8 @@ def drop_events(events: Sequence[Event], is_dropped: Callable[[Event], bool]) ->
         while parent in gone:
             parent = gone[parent].parent_event_id
         payload = dict(event.payload)
+        if event.parent_event_id is None and is_dropped(event):
+            payload = {key: payload[key] for key in ("trace", "end") if key in payload}
         if "joins" in payload:
             payload["joins"] = [join for join in payload["joins"] if join not in gone]
         kept.append(replace(event, parent_event_id=parent, payload=payload))

@@ -11,22 +11,25 @@ import re
 import secrets
 from typing import Final
 
-import orjson
+from orjson import JSONDecodeError, loads
 
 from tracediff.events.event import TENSOR_SECTIONS
 from tracediff.events.sketches import SketchPair
 
-_RECORD: Final = re.compile(
-    rb'\{"name":"([^"\\]+)","dtype":"([a-z0-9_]+)",("shape":\[[0-9,]*\],"logical":\{[^{}]*\}),'
+_SUMMARY: Final = re.compile(
     rb'"digest":"(b3:[0-9a-f]{32})","stats":(\{[^{}]*\}),"sketch":(\[[^][]*\])\}'
 ).split
-"""A record that ends with a sketch: the only kind that is handled here. Its groups are name,
-dtype, place, digest, statistics and sketch."""
+"""The summary of a record that ends with a sketch: the only kind that is handled here. Its groups
+are digest, statistics and sketch."""
 
-_PERIOD: Final = 7
+_PERIOD: Final = 4
 _DIGITS: Final = b"0123456789"
 _CUT: Final = secrets.token_hex(16)
-"""Stands for a record that was cut out; nobody can have written it."""
+"""Stands for a digest that was cut out; nobody can have written it."""
+_CUT_SUMMARY: Final = f'"digest":"{_CUT}"}}'.encode()
+_KEYS: Final = ["name", "dtype", "shape", "logical", "digest"]
+_NAME: Final = b'{"name":"'
+_DTYPE: Final = b'","dtype":"'
 _NOT_FINITE: Final = b'"nonfinite"'
 _MOST_TEMPLATES: Final = 4096
 
@@ -47,20 +50,22 @@ class SketchReader:
         Only tensors of finite numbers that both sides keep as a sketch are looked at; the caller
         parses everything else.
         """
-        mine, other = _RECORD(left), _RECORD(right)
+        mine, other = _SUMMARY(left), _SUMMARY(right)
         fixed = mine[::_PERIOD]
         if len(mine) == 1 or fixed != other[::_PERIOD] or not self._are_records(fixed):
             return None
         pairs = []
-        for start in range(1, len(mine), _PERIOD):
-            name, dtype, place, digest, stats, sketch = mine[start : start + 6]
-            same = other[start : start + 6]
-            if digest == same[3] or (name, dtype, place) != (same[0], same[1], same[2]):
+        for start in range(0, len(mine) - 1, _PERIOD):
+            before, digest, stats, sketch = mine[start : start + _PERIOD]
+            _, other_digest, other_stats, other_sketch = other[start : start + _PERIOD]
+            if digest == other_digest or _NOT_FINITE in stats or _NOT_FINITE in other_stats:
                 return None
-            if _NOT_FINITE in stats or _NOT_FINITE in same[4]:
+            name, _, rest = before[before.rfind(_NAME) + len(_NAME) :].partition(_DTYPE)
+            dtype, _, _ = rest.partition(b'"')
+            if b"\\" in name:
                 return None
             try:
-                sides = [orjson.loads(part) for part in (sketch, stats, same[5], same[4])]
+                sides = [loads(x) for x in (sketch, stats, other_sketch, other_stats)]
             except ValueError:
                 return None
             pairs.append(SketchPair(name.decode(), dtype.decode(), *sides))
@@ -84,14 +89,23 @@ class SketchReader:
 
 
 def _stand_in_sections(fixed: list[bytes]) -> bool:
+    """Whether every summary was cut out of a record in its section that starts as records do."""
     try:
-        payload = orjson.loads(f'"{_CUT}"'.encode().join(fixed))["payload"]
+        payload = loads(_CUT_SUMMARY.join(fixed))["payload"]
         found = [
             record
             for section in TENSOR_SECTIONS
             for record in payload.get(section, ())
-            if record == _CUT
+            if record["digest"] == _CUT and list(record) == _KEYS and _is_flat(record["logical"])
         ]
-    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
+    except (JSONDecodeError, AttributeError, KeyError, TypeError):
         return False
     return len(found) == len(fixed) - 1
+
+
+def _is_flat(logical: dict[str, object]) -> bool:
+    """Whether a place holds no object, in which another name could stand."""
+    inner = [x for value in logical.values() if isinstance(value, list) for x in value]
+    return not any(isinstance(value, dict | list) for value in inner) and not any(
+        isinstance(value, dict) for value in logical.values()
+    )

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tracediff.diff.causes.findings import FINISH_REASON, Findings
 from tracediff.diff.fields import FieldComparer
-from tracediff.diff.result import Cause
+from tracediff.diff.result import MISSING, Cause
 from tracediff.events import Event
 
 _REJECTIONS: Final[Mapping[str, tuple[str, str]]] = {
@@ -106,6 +106,20 @@ def digest_alone(findings: Findings) -> Cause | None:
     """Digests differ, and what they are digests of does not."""
     if not findings.leaf.endswith(_DIGEST_ENDS) or findings.left is None or findings.right is None:
         return None
+    difference = findings.first.difference
+    if MISSING in (difference.left, difference.right):
+        return None
+    mine, other = findings.all_records()
+    unlike = [
+        name for name in mine if name in other and mine[name]["digest"] != other[name]["digest"]
+    ]
+    if unlike:
+        return Cause(
+            "numeric-path",
+            findings.component,
+            f"{unlike[-1]} differs within tolerance, so what is made of it, to the bit, does too",
+            {"tensors": unlike, **findings.values},
+        )
     rest = [_without_digests(findings.sections(name)) for name in ("state", "choice", "commit")]
     if any(FieldComparer().first(*pair, "") is not None for pair in rest):
         return None
