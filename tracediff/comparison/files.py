@@ -8,9 +8,7 @@ that does not work out, because events are missing, moved or odd, they are read 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import zip_longest
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -109,6 +107,10 @@ def _walk_lines(
     if halves is None:
         walk.run(zip_longest(files[0].lines(start), files[1].lines(start)))
         return
+    # Loaded for large files only.
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
         second = processes.submit(_scan, files[0].path, files[1].path, halves, options)
         walk.run(

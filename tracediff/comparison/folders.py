@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +33,9 @@ def diff_folders(
     compare = partial(_compare, options or DiffOptions())
     if count <= 1 or len(pairs) < WORTH_PROCESSES:
         return [compare(pair) for pair in pairs]
+    # Loaded for folders of many traces only.
+    from concurrent.futures import ProcessPoolExecutor
+
     with ProcessPoolExecutor(count) as processes:
         return list(processes.map(compare, pairs))
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tracediff.contracts import Report
 from tracediff.diff import TraceDiff
 from tracediff.diff.result import MISSING, FieldDifference
 from tracediff.errors import TracediffError, TraceError
 from tracediff.events import Event
+
+if TYPE_CHECKING:
+    from tracediff.contracts import Report
 
 REPORT_FORMAT = "tracediff-report/1"
 FOLDER_FORMAT = "tracediff-folder-report/1"

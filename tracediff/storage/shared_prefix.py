@@ -6,7 +6,6 @@ Knows files and line feeds. Must not know JSON or events.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -50,6 +49,9 @@ def _first_difference(files: tuple[int, int], size: int) -> int | None:
     if size < _WORTH_TWO_THREADS:
         return _search(files, 0, size)
     middle = size // 2
+    # Loaded for large files only.
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(2) as threads:
         found = threads.map(lambda span: _search(files, *span), ((0, middle), (middle, size)))
         return next((offset for offset in found if offset is not None), None)
