@@ -89,6 +89,13 @@ CASES = {
     ),
     "flip-beside-a-mask": Case(MASK + FLAT, MASK - FLAT, False, "statistics", level="sketch"),
     "hidden-beside-a-mask": Case(MASK + FLAT, MASK + SHUFFLED, False, "none", level="sketch"),
+    "hidden-beside-one-element": Case(
+        np.append(np.abs(FLAT), np.float32(1e9)),
+        np.append(np.abs(FLAT[::-1]), np.float32(1e9)),
+        False,
+        "none",
+        level="sketch",
+    ),
     "too-near-the-bound": Case(LARGE, LARGE + NOISE * f32(1e-5), False, "none", level="sketch"),
     "all-below-atol": Case(
         LARGE * f32(1e-7), NOISE * f32(1e-7), True, "statistics", level="sketch"

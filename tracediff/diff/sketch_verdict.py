@@ -2,8 +2,9 @@
 
 Knows summaries and numbers. Must not know records, rules or events. A sketch estimates one number,
 the L2 distance of all elements together; so that a few large elements do not hide all others, the
-extremes have to agree too, and where the tolerated distance is larger than everything on one side
-of zero nothing is decided.
+extremes have to agree too, and nothing is decided where the tolerated distance is larger than
+everything on one side of zero, or, where all elements have one sign, than the mean without the
+largest.
 """
 
 from __future__ import annotations
@@ -74,12 +75,17 @@ def judge_sketches(
         return _extremes_differ("smallest", low, other_low, relative)
     if abs(high - other_high) > atol + share * max(abs(high), abs(other_high)):
         return _extremes_differ("largest", high, other_high, relative)
-    if low < 0 < high:
-        tolerated = bound * norm / math.sqrt(left_stats["finite"])
-        if tolerated >= min(max(-low, -other_low), max(high, other_high)):
+    if bound * norm > atol:
+        count, mean = left_stats["finite"], float(left_stats.get("mean", 0.0))
+        others = (
+            min(max(-low, -other_low), max(high, other_high))
+            if low < 0 < high
+            else (abs(mean) * count - max(-low, high)) / count
+        )
+        if bound * norm / math.sqrt(count) >= others:
             reason = (
-                "a few large elements make the tolerated distance larger than every element on "
-                f"the other side of zero, so the sketch says nothing about those; {RECORD_MORE}"
+                "a few large elements make the tolerated distance larger than the others, so the "
+                f"sketch says nothing about those; {RECORD_MORE}"
             )
             return SketchVerdict(Decision.UNDECIDABLE, relative, "sketch", reason)
     return _by_distance(distance, relative, norm, bound)
