@@ -5,5 +5,14 @@ Knows storage and the comparator, and joins them. Must not know rendering or the
 
 from tracediff.comparison.files import diff_files
 from tracediff.comparison.folders import diff_folders
+from tracediff.comparison.lines import with_line
+from tracediff.comparison.side_by_side import SideBySide, compare_side_by_side, pair_up
 
-__all__ = ["diff_files", "diff_folders"]
+__all__ = [
+    "SideBySide",
+    "compare_side_by_side",
+    "diff_files",
+    "diff_folders",
+    "pair_up",
+    "with_line",
+]

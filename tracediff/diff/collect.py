@@ -6,7 +6,8 @@ they came from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,10 +15,12 @@ from tracediff.diff.fields import FieldComparer
 from tracediff.diff.options import DiffOptions
 from tracediff.diff.result import (
     MISSING,
+    ComparedPair,
     Coverage,
     Divergence,
     FieldDifference,
     Outcome,
+    Standing,
     TraceDiff,
 )
 from tracediff.diff.sections import COMPARED, VISIBLE, PairComparer, place_of
@@ -30,6 +33,12 @@ from tracediff.events.trace import TensorSource
 
 if TYPE_CHECKING:
     from tracediff.diff.causes.findings import WholeTrace
+
+Watch = Callable[[ComparedPair], None]
+"""Is told of every pair that is looked at, in walking order."""
+
+NEIGHBOURS = 3
+"""Pairs that are kept before and after the first divergence."""
 
 
 class Side(Protocol):
@@ -75,12 +84,31 @@ class _FirstEvents:
 
 
 @dataclass(slots=True)
+class _Neighbourhood:
+    """The pairs around the first divergence: the last ones until it comes, then a few more."""
+
+    before: deque[ComparedPair] = field(default_factory=lambda: deque(maxlen=NEIGHBOURS))
+    since: list[ComparedPair] = field(default_factory=list)
+
+    def add(self, pair: ComparedPair) -> None:
+        if self.since or pair.divergence is not None:
+            if len(self.since) <= NEIGHBOURS:
+                self.since.append(pair)
+        else:
+            self.before.append(pair)
+
+    def pairs(self) -> tuple[ComparedPair, ...]:
+        return (*self.before, *self.since) if self.since else ()
+
+
+@dataclass(slots=True)
 class Collector:
     """What a walk has found so far; `pair` and `lone` are called in topological order."""
 
     left: Side
     right: Side
     options: DiffOptions
+    watch: Watch | None = None
     comparer: PairComparer = field(init=False)
     _counts: _Counts = field(default_factory=_Counts)
     _first: _FirstEvents | None = None
@@ -90,6 +118,7 @@ class Collector:
     _triggers: list[FieldDifference] = field(default_factory=list)
     _context: list[FieldDifference] = field(default_factory=list)
     _apart: list[Event | None] = field(default_factory=lambda: [None, None])
+    _near: _Neighbourhood = field(default_factory=_Neighbourhood)
 
     def __post_init__(self) -> None:
         declared = tolerances_from_json(self.left.header.get("tolerances"))
@@ -122,10 +151,14 @@ class Collector:
         if not any(section in left.payload or section in right.payload for section in COMPARED):
             self._counts.not_recorded += 1
         self._collect_conditions(left, right)
+        tolerated = self.comparer.tolerated
         comparison = self.comparer.compare(left, right, structure)
         if self._visible is None:
             self._visible = comparison.visible
         if comparison.failed is None:
+            differs = self.comparer.tolerated > tolerated
+            standing = Standing.WITHIN_TOLERANCE if differs else Standing.EQUAL
+            self._note(ComparedPair(left, right, standing))
             return False
         self._add(comparison.failed, left, right, victim=victim)
         return True
@@ -167,6 +200,7 @@ class Collector:
             self.right.name,
             first=None if self._first is None else self._first.divergence,
             frontier=tuple(self._frontier),
+            neighbours=self._near.pairs(),
             downstream=self._downstream,
             visible=self._visible,
             triggers=tuple(self._triggers),
@@ -189,11 +223,18 @@ class Collector:
         findings = Findings(first.divergence, first.left, first.right, left, right, triggers, apart)
         return replace(result, cause=explain(findings))
 
+    def _note(self, pair: ComparedPair) -> None:
+        self._near.add(pair)
+        if self.watch is not None:
+            self.watch(pair)
+
     def _add(
         self, divergence: Divergence, left: Event | None, right: Event | None, *, victim: bool
     ) -> None:
         if divergence.difference.field in ("event", "component", "event_type"):
             self._apart = [self._apart[0] or left, self._apart[1] or right]
+        standing = Standing.DOWNSTREAM if victim else Standing.ORIGIN
+        self._note(ComparedPair(left, right, standing, divergence))
         if victim:
             section = divergence.check
             self._downstream[section] = self._downstream.get(section, 0) + 1

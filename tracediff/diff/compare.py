@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from tracediff.diff.align import Alignment, Pair, align
-from tracediff.diff.collect import Collector, Side
+from tracediff.diff.collect import Collector, Side, Watch
 from tracediff.diff.drift import measure_drift
 from tracediff.diff.lineage import Lineage
 from tracediff.diff.options import LEVELS, DiffOptions
@@ -25,18 +25,25 @@ PICTURE = "image.encoded"
 """The event whose traces are compared at several levels."""
 
 
-def diff_traces(left: Trace, right: Trace, options: DiffOptions | None = None) -> TraceDiff:
+def diff_traces(
+    left: Trace,
+    right: Trace,
+    options: DiffOptions | None = None,
+    *,
+    watch: Watch | None = None,
+) -> TraceDiff:
     """Compare two structurally valid traces and return where they first part.
 
-    The left trace's declared tolerances decide. Never raises for traces that differ; traces of
-    different kinds are `incomparable`.
+    The left trace's declared tolerances decide. `watch` is told of every pair of events, in
+    walking order. Never raises for traces that differ; traces of different kinds are
+    `incomparable`.
     """
     if left.kind != right.kind:
         return incomparable(left, right)
     options = options or DiffOptions()
     unused = _unused_rules(left, right, options)
     left, right = apply_views(left, options), apply_views(right, options)
-    collector = Collector(left, right, options)
+    collector = Collector(left, right, options, watch)
     alignment = align(left, right)
     lineage = Lineage(alignment)
     for pair in alignment.pairs:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from tracediff.events import ToleranceRule
+from tracediff.events import Event, ToleranceRule
 
 
 class Outcome(StrEnum):
@@ -114,6 +114,25 @@ class Divergence:
     tensor: TensorDifference | None = None
 
 
+class Standing(StrEnum):
+    """What became of two corresponding events, or of one that a side lacks."""
+
+    EQUAL = "equal"
+    WITHIN_TOLERANCE = "within tolerance"
+    ORIGIN = "origin"
+    DOWNSTREAM = "downstream"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """Two corresponding events (None for a side that lacks one) and what comparing them found."""
+
+    left: Event | None
+    right: Event | None
+    standing: Standing
+    divergence: Divergence | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """Why the first divergence happened, as far as the evidence goes.
@@ -174,7 +193,10 @@ class TraceDiff:
     """The result of comparing two traces.
 
     `first` is the first divergence in topological order, `frontier` all divergences without a
-    divergent ancestor (`first` among them), `downstream` counts the others by section. `triggers`
+    divergent ancestor (`first` among them), `downstream` counts the others by section.
+    `neighbours` are the pairs around the first divergence that were looked at, in walking order,
+    and `line` is the line of left's file where it is (or of the event before it, where left lacks
+    it), counted from 1; None where no file is known. `triggers`
     are differing settings, `context` differing conditions; neither is a divergence. `visible` is
     the first event whose choice or commit differs. `normalisers` names everything that was applied
     before comparing; `warnings` are for people. `drift` is measured unless everything is equal or
@@ -189,6 +211,8 @@ class TraceDiff:
     first: Divergence | None = None
     cause: Cause | None = None
     frontier: tuple[Divergence, ...] = ()
+    neighbours: tuple[ComparedPair, ...] = ()
+    line: int | None = None
     downstream: Mapping[str, int] = field(default_factory=dict)
     visible: Divergence | None = None
     triggers: tuple[FieldDifference, ...] = ()

@@ -40,12 +40,14 @@ Check = Callable[[Event, Event], Divergence | None]
 class Tally:
     """What has been compared so far; grows as pairs are compared.
 
-    `evidence` counts pairs of tensors by what decided them; `worst_within` is the tolerated one
-    with the largest relative L2 distance; `nan_tensors` counts those in which NaN met NaN;
+    `evidence` counts pairs of tensors by what decided them; `tolerated` those that are within
+    tolerance without being the same; `worst_within` is the one of them with the largest relative
+    L2 distance; `nan_tensors` counts those in which NaN met NaN;
     `reordered` counts equal lists of tensors whose order differs, which has no effect.
     """
 
     evidence: dict[str, int] = field(default_factory=dict)
+    tolerated: int = 0
     undecidable: int = 0
     nan_tensors: int = 0
     reordered: int = 0
@@ -60,6 +62,7 @@ class Tally:
         """Count one judged pair of tensors of an event of left."""
         found = judgement.difference
         self.count(found.evidence)
+        self.tolerated += judgement.within and found.evidence != "digest"
         self.undecidable += not found.decidable
         self.nan_tensors += judgement.within and found.nan_elements > 0
         if not judgement.within or not found.relative_l2:
@@ -99,6 +102,11 @@ class PairComparer:
     def absorbed(self) -> int:
         """How many measured values outside tensors differed within tolerance."""
         return self._fields.absorbed
+
+    @property
+    def tolerated(self) -> int:
+        """How many tensors and measured values so far differ within tolerance."""
+        return self.tally.tolerated + self.absorbed
 
     def compare(
         self, left: Event, right: Event, structure: FieldDifference | None

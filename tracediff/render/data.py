@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tracediff.diff import TraceDiff
 from tracediff.diff.result import MISSING, FieldDifference
+from tracediff.diff.sections import place_of
 from tracediff.errors import TracediffError, TraceError
 from tracediff.events import Event
 
@@ -23,14 +24,19 @@ FOLDER_FORMAT = "tracediff-folder-report/1"
 CHECK_FORMAT = "tracediff-check/1"
 
 
-def diff_to_json(diff: TraceDiff) -> dict[str, Any]:
-    """Return a comparison as JSON-ready data."""
-    return {"format": REPORT_FORMAT, **_plain(diff)}
+MOST_ENTRIES = 1_000
+"""Origins, settings, conditions and points of drift that a report holds unless all are wanted."""
 
 
-def folder_to_json(diffs: Sequence[TraceDiff]) -> dict[str, Any]:
+def diff_to_json(diff: TraceDiff, *, show_all: bool = False) -> dict[str, Any]:
+    """Return a comparison as JSON-ready data; `show_all` lifts the limit on the lists' lengths."""
+    return {"format": REPORT_FORMAT, **_diff_to_json(diff, show_all=show_all)}
+
+
+def folder_to_json(diffs: Sequence[TraceDiff], *, show_all: bool = False) -> dict[str, Any]:
     """Return the comparisons of two folders as JSON-ready data."""
-    return {"format": FOLDER_FORMAT, "pairs": [_plain(diff) for diff in diffs]}
+    pairs = [_diff_to_json(diff, show_all=show_all) for diff in diffs]
+    return {"format": FOLDER_FORMAT, "pairs": pairs}
 
 
 def check_to_json(report: Report) -> dict[str, Any]:
@@ -59,7 +65,25 @@ def event_to_json(event: Event) -> dict[str, Any]:
     return {field.name: getattr(event, field.name) for field in fields(event)}
 
 
+def _diff_to_json(diff: TraceDiff, *, show_all: bool) -> dict[str, Any]:
+    shown = diff if show_all else _shortened(diff)
+    return {**_plain(shown), "origins": len(diff.frontier)}
+
+
+def _shortened(diff: TraceDiff) -> TraceDiff:
+    drift = diff.drift
+    return replace(
+        diff,
+        frontier=diff.frontier[:MOST_ENTRIES],
+        triggers=diff.triggers[:MOST_ENTRIES],
+        context=diff.context[:MOST_ENTRIES],
+        drift=None if drift is None else replace(drift, points=drift.points[:MOST_ENTRIES]),
+    )
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, Event):
+        value = place_of(value)
     if isinstance(value, FieldDifference):
         sides = {"left": value.left, "right": value.right}
         return {

@@ -16,6 +16,9 @@ LONGEST = 200
 LONGEST_MESSAGE = 10_000
 """Characters of a path or a message that is printed: nobody can use one that was cut."""
 
+CONTEXT_SHARE = 4
+"""Of a long string, one part in so many is shown of what comes before the first difference."""
+
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -35,6 +38,29 @@ def visible_value(value: Any, limit: int = LONGEST) -> str:
         head = json.dumps(value[:limit], ensure_ascii=False)
         return f"{visible(head, limit)} ({len(value)} entries)"
     return visible(json.dumps(value, ensure_ascii=False), limit)
+
+
+def visible_pair(left: Any, right: Any, limit: int = LONGEST) -> tuple[str, str]:
+    """Return two JSON values as printable lines, each showing the place where they differ.
+
+    Strings that are longer than `limit` and begin alike are cut at the front too.
+    """
+    if type(left) is not str or type(right) is not str or max(len(left), len(right)) <= limit:
+        return visible_value(left, limit), visible_value(right, limit)
+    alike = _common_start(left, right)
+    begun = max(0, alike - limit // CONTEXT_SHARE)
+    if begun == 0:
+        return visible_value(left, limit), visible_value(right, limit)
+    first, second = (visible(side[begun:], limit) for side in (left, right))
+    return f'…"{first}" (from character {begun})', f'…"{second}" (from character {begun})'
+
+
+def _common_start(left: str, right: str) -> int:
+    """Return how many characters two strings begin with that are the same."""
+    shorter = min(len(left), len(right))
+    if left[:shorter] == right[:shorter]:
+        return shorter
+    return next(index for index in range(shorter) if left[index] != right[index])
 
 
 def _visible_character(character: str) -> str:

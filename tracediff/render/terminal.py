@@ -13,7 +13,8 @@ from rich.text import Text
 
 from tracediff.diff import Coverage, Divergence, Outcome, TensorDifference, TraceDiff
 from tracediff.diff.result import DriftProfile, ErrorAt, FieldDifference
-from tracediff.render.escape import LONGEST_MESSAGE, visible, visible_value
+from tracediff.render.escape import LONGEST_MESSAGE, visible, visible_pair, visible_value
+from tracediff.render.neighbours import print_neighbours
 from tracediff.render.rows import counted, print_row
 
 SHOWN_FRONTIER = 10
@@ -49,6 +50,11 @@ def print_diff(diff: TraceDiff, console: Console, *, show_all: bool = False) -> 
     console.print(_headline(diff), soft_wrap=True)
     for label, text in _diff_lines(diff, show_all=show_all):
         print_row(console, label, text)
+    if diff.neighbours:
+        print_neighbours(diff.neighbours, console)
+        console.print()
+    for label, text in _next_lines(diff):
+        print_row(console, label, text)
 
 
 def _headline(diff: TraceDiff) -> Text:
@@ -78,11 +84,16 @@ def _diff_lines(diff: TraceDiff, *, show_all: bool) -> list[tuple[str, str]]:
         lines.append(("compared", _coverage_text(diff.coverage)))
     lines += [("normalised", visible(text, LONGEST_MESSAGE)) for text in diff.normalisers]
     lines += [("warning", visible(text, LONGEST_MESSAGE)) for text in diff.warnings]
-    if diff.first is not None and (place := diff.first.left or diff.first.right) is not None:
-        side = diff.left if diff.first.left is not None else diff.right
-        shown = visible(side, LONGEST_MESSAGE)
-        lines.append(("next", f"tracediff show {shown} --event {visible(place.event_id)}"))
     return lines
+
+
+def _next_lines(diff: TraceDiff) -> list[tuple[str, str]]:
+    """Return the command that shows the first divergent event."""
+    if diff.first is None or (place := diff.first.left or diff.first.right) is None:
+        return []
+    side = diff.left if diff.first.left is not None else diff.right
+    shown = visible(side, LONGEST_MESSAGE)
+    return [("next", f"tracediff show {shown} --event {visible(place.event_id)}")]
 
 
 def _trigger_lines(diff: TraceDiff, *, show_all: bool) -> list[tuple[str, str]]:
@@ -111,7 +122,7 @@ def _condition_lines(diff: TraceDiff) -> list[tuple[str, str]]:
 
 def _change_text(difference: FieldDifference) -> str:
     name = visible(difference.field.removeprefix("payload."))
-    return f"{name}: {visible_value(difference.left, 60)} -> {visible_value(difference.right, 60)}"
+    return f"{name}: {' -> '.join(visible_pair(difference.left, difference.right, 60))}"
 
 
 def _divergence_lines(label: str, divergence: Divergence) -> list[tuple[str, str]]:
@@ -125,8 +136,8 @@ def _divergence_lines(label: str, divergence: Divergence) -> list[tuple[str, str
         ("  field", visible(difference.field)),
     ]
     if divergence.tensor is None or divergence.tensor.evidence == "attributes":
-        lines.append(("  left", visible_value(difference.left)))
-        lines.append(("  right", visible_value(difference.right)))
+        left, right = visible_pair(difference.left, difference.right)
+        lines += [("  left", left), ("  right", right)]
     if divergence.tensor is not None:
         lines += _tensor_lines(divergence.tensor)
     return lines
@@ -198,9 +209,7 @@ def _visible_text(diff: TraceDiff) -> str:
         where = f"at {_places_text(seen)}"
     if seen.left is None or seen.right is None:
         return f"{where}: only {_only_side(seen)} has it"
-    values = (
-        f"{visible_value(seen.difference.left, 60)} -> {visible_value(seen.difference.right, 60)}"
-    )
+    values = " -> ".join(visible_pair(seen.difference.left, seen.difference.right, 60))
     return f"{where}: {visible(seen.difference.field.removeprefix('payload.'))} {values}"
 
 

@@ -15,6 +15,7 @@ from tracediff.events.consistency import check_tensors
 from tracediff.events.event import Event
 from tracediff.events.sketches import SketchPair
 from tracediff.events.validity import event_from_json
+from tracediff.storage.canonical import encode_json
 from tracediff.storage.compression import read_chunks
 from tracediff.storage.exact_json import parse_json
 from tracediff.storage.lines import split_lines
@@ -115,6 +116,15 @@ class TraceFile:
         """Yield all events in file order, reading the file again."""
         for located in read_events(self.path):
             yield located.event
+
+    def line_of(self, event_id: str) -> int | None:
+        """Return the line of an event, counted from 1; None where no line has it."""
+        parser, mark = StepParser(), encode_json(event_id)
+        for number, line in enumerate(self.lines(), start=1):
+            outline = parser.outline(line) if mark in line else None
+            if outline is not None and outline[1] == event_id:
+                return number
+        return None
 
     def last_choice(self, key: str) -> Any:
         """Return the last value of a `choice` entry, None where there is none."""
