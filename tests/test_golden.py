@@ -1,6 +1,6 @@
 """Committed goldens: a fresh run gives the same bytes, whatever the process runs under.
 
-`tracediff.write_trace(tracediff.run_fixture("text-001"), "traces/text-001.jsonl")` rewrites one.
+`tracediff gate --update` rewrites those that changed; here it makes them anew in an empty folder.
 """
 
 import json
@@ -33,32 +33,28 @@ VARIATIONS = {
     "other-locale": {"LC_ALL": "C", "PYTHONUTF8": "0", "TZ": "Pacific/Kiritimati"},
 }
 
-CHILD = """
+FEATURES = """
 import json, sys
 import numpy
-found = numpy.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
-import tracediff
-fixture, folder, *injections = sys.argv[1:]
-tracediff.write_trace(tracediff.run_fixture(fixture), f"{folder}/{fixture}.jsonl")
-for injection in injections:
-    trace = tracediff.run_fixture(fixture, injection=injection)
-    tracediff.write_trace(trace, f"{folder}/{fixture}.{injection}.jsonl")
-json.dump(found, sys.stdout)
+json.dump(numpy.show_config(mode="dicts")["SIMD Extensions"].get("found", []), sys.stdout)
 """
 
 
-def fresh_runs(fixture: str, folder: Path, environment: dict[str, str]) -> list[str]:
-    """Run a fixture and its branches in a child process; return the SIMD features that it used."""
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, fixture, str(folder), *WORKLOADS[fixture].injections],
+def run_python(*arguments: str, **environment: str) -> str:
+    """Return what a Python process prints under changed variables."""
+    return subprocess.run(
+        [sys.executable, *arguments],
         env={**os.environ, **environment},
         check=True,
         capture_output=True,
         text=True,
-    )
-    features = json.loads(child.stdout)
-    assert isinstance(features, list)
-    return features
+    ).stdout
+
+
+def make_goldens(fixture: str, folder: Path, **environment: str) -> None:
+    """Have a fresh process make the goldens of a fixture and its branches in an empty folder."""
+    options = ("--update", "--fixture", fixture, "--jobs", "1")
+    run_python("-m", "tracediff", "gate", str(folder), *options, **environment)
 
 
 def assert_equal_goldens(fixture: str, folder: Path) -> None:
@@ -81,7 +77,7 @@ def test_golden_is_small(fixture: str, injection: str | None) -> None:
 @pytest.mark.parametrize("variation", VARIATIONS)
 def test_fresh_run_is_identical(fixture: str, variation: str, tmp_path: Path) -> None:
     """A fresh process writes the goldens' bytes."""
-    fresh_runs(fixture, tmp_path, VARIATIONS[variation])
+    make_goldens(fixture, tmp_path, **VARIATIONS[variation])
     assert_equal_goldens(fixture, tmp_path)
 
 
@@ -93,8 +89,10 @@ def test_fresh_run_without_simd_is_identical(fixture: str, tmp_path: Path) -> No
     features = configuration["SIMD Extensions"].get("found", [])
     if not features:
         pytest.skip("numpy uses no optional SIMD kernels on this machine")
-    left_on = fresh_runs(fixture, tmp_path, {"NPY_DISABLE_CPU_FEATURES": " ".join(features)})
+    switched_off = {"NPY_DISABLE_CPU_FEATURES": " ".join(features)}
+    left_on = json.loads(run_python("-c", FEATURES, **switched_off))
     assert left_on == [], "numpy did not switch these off, so nothing was tested"
+    make_goldens(fixture, tmp_path, **switched_off)
     assert_equal_goldens(fixture, tmp_path)
 
 

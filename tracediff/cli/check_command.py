@@ -10,6 +10,7 @@ import typer
 
 from tracediff.cli.exits import ExitStatus, worst_status
 from tracediff.cli.output import open_console, print_json, print_problem, standard_input
+from tracediff.cli.progress import show_progress
 from tracediff.contracts import check_trace
 from tracediff.errors import TracediffError, UsageError
 from tracediff.events import Trace
@@ -32,17 +33,26 @@ def check(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="List every rule that was applied.")
     ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option("-q", "--quiet", help="No progress bar, and nothing of traces that hold."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
 ) -> None:
     """Check schema, structure and contract of traces.
 
     Exit status: 0 everything holds, 1 a rule is broken, 2 a file could not be read as a trace.
     """
-    raise typer.Exit(check_all(traces, as_json=as_json, verbose=verbose))
+    raise typer.Exit(check_all(traces, as_json=as_json, verbose=verbose, quiet=quiet))
 
 
-def check_all(traces: Sequence[str], *, as_json: bool, verbose: bool = False) -> ExitStatus:
-    """Check traces one after the other, print what was found, and return the status of all."""
+def check_all(
+    traces: Sequence[str], *, as_json: bool, verbose: bool = False, quiet: bool = False
+) -> ExitStatus:
+    """Check traces one after the other, print what was found, and return the status of all.
+
+    With `quiet`, nothing is printed of traces that hold.
+    """
     statuses: list[ExitStatus] = []
     reports = []
     console = open_console()
@@ -52,18 +62,19 @@ def check_all(traces: Sequence[str], *, as_json: bool, verbose: bool = False) ->
             print_problem(f"{name} is a timing sidecar and no trace: skipped")
             continue
         try:
-            trace = _read(name)
+            with show_progress(f"checking {name}", quiet=quiet):
+                trace = _read(name)
+                report = check_trace(trace)
         except TracediffError as error:
             statuses.append(ExitStatus.COULD_NOT_SAY)
             reports.append(problem_to_json(name, error))
             print_problem(error)
             continue
-        report = check_trace(trace)
         for warning in trace.warnings:
             print_problem(f"warning: {name}: {warning}")
         statuses.append(ExitStatus.DIVERGED if report.violations else ExitStatus.SAME)
         reports.append(check_to_json(report))
-        if not as_json:
+        if not as_json and not (quiet and not report.violations):
             print_check(report, console, verbose=verbose)
             console.file.flush()
     if as_json:

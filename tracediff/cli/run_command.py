@@ -14,6 +14,7 @@ import typer
 
 from tracediff.cli.exits import ExitStatus
 from tracediff.cli.output import open_console, print_json
+from tracediff.cli.progress import show_progress
 from tracediff.contracts import check_trace
 from tracediff.errors import UsageError
 from tracediff.events import Trace
@@ -72,6 +73,10 @@ def run(
         ),
     ] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Same as --set preview=true.")] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option("-q", "--quiet", help="No progress bar, and the result alone if all holds."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Run a fixture, write its trace and check its contract.
@@ -98,7 +103,9 @@ def run(
             sys.stdout.write(piece)
             sys.stdout.flush()
 
-    with _named_partial(path):
+    # Text that is streamed shows the progress, and would be in its way.
+    silent = quiet or (stream and not as_json)
+    with _named_partial(path), show_progress(f"running {fixture}", quiet=silent):
         result = record_fixture(request, open_writer, print_piece)
     if stream and not as_json:
         sys.stdout.write("\n")
@@ -112,7 +119,7 @@ def run(
     if as_json:
         print_json(_summary_to_json(summary))
     else:
-        print_run(summary, open_console())
+        print_run(summary, open_console(), quiet=quiet)
     raise typer.Exit(ExitStatus.DIVERGED if report.violations else ExitStatus.SAME)
 
 

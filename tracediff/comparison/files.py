@@ -24,11 +24,14 @@ from tracediff.storage.common_lines import split_common_lines
 from tracediff.storage.halves import Halves, find_halves
 from tracediff.storage.names import compression_of
 from tracediff.storage.shared_prefix import find_shared_prefix
-from tracediff.storage.sources import Source
+from tracediff.storage.sources import Source, source_name
 from tracediff.storage.trace_file import StepParser, TraceFile, open_trace_file
 
 SMALL: Final = 1 << 20
 """Bytes up to which files are always read and checked whole."""
+
+WEAK_DIGESTS: Final = "x-weak-digests"
+"""In the root's `trace` of a trace whose digests do not all prove equality."""
 
 MOST_UNLIKE: Final = 100_000
 """Events that differ up to which pairing them by id is tried, all of them in memory."""
@@ -42,7 +45,7 @@ def diff_files(left: Source, right: Source, options: DiffOptions | None = None) 
     its message.
     """
     options = options or DiffOptions()
-    names = str(getattr(left, "name", left)), str(getattr(right, "name", right))
+    names = source_name(left), source_name(right)
     try:
         return _diff_readable(left, right, options)
     except TraceError as error:
@@ -73,6 +76,8 @@ def _diff_streams(left: Path, right: Path, options: DiffOptions) -> TraceDiff | 
             files = open_trace_file(left), open_trace_file(right)
             if files[0].kind != files[1].kind:
                 return incomparable(files[0], files[1])
+            if any(WEAK_DIGESTS in file.header for file in files):
+                return None  # the same bytes do not stand for the same tensors
             collector = Collector(files[0], files[1], options)
             walk(files, collector)
         except (OutOfStep, ValueError):

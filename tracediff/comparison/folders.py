@@ -5,12 +5,12 @@ Knows which files belong together. Must not know how two of them are compared.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from tracediff.comparison.files import diff_files
+from tracediff.comparison.processes import OnDone, spread_work, tell_nobody
 from tracediff.diff import DiffOptions, Outcome, TraceDiff
 from tracediff.errors import UsageError
 
@@ -21,36 +21,39 @@ WORTH_PROCESSES = 4
 
 
 def diff_folders(
-    left: Path, right: Path, options: DiffOptions | None = None, *, jobs: int | None = None
+    left: Path,
+    right: Path,
+    options: DiffOptions | None = None,
+    *,
+    jobs: int | None = None,
+    on_done: OnDone = tell_nobody,
 ) -> list[TraceDiff]:
     """Compare all traces of two folders, below them too, in the order of their names.
 
     A trace that only one folder holds is a divergence. `jobs` is the number of processes, as many
-    as there are processors if not given. Raises UsageError where neither folder holds a trace.
+    as there are processors if not given; `on_done` is told how many pairs are compared. Raises
+    UsageError where neither folder holds a trace.
     """
     pairs = find_pairs(left, right)
-    count = min(jobs or os.cpu_count() or 1, len(pairs))
     compare = partial(_compare, options or DiffOptions())
-    if count <= 1 or len(pairs) < WORTH_PROCESSES:
-        return [compare(pair) for pair in pairs]
-    # Loaded for folders of many traces only.
-    from concurrent.futures import ProcessPoolExecutor
-
-    with ProcessPoolExecutor(count) as processes:
-        return list(processes.map(compare, pairs))
+    jobs = jobs if len(pairs) >= WORTH_PROCESSES else 1
+    return spread_work(compare, pairs, jobs=jobs, on_done=on_done)
 
 
 def find_pairs(left: Path, right: Path) -> Sequence[tuple[Path | None, Path | None]]:
     """Return the traces of both folders by name, None for a side that lacks one."""
-    sides = [_traces(folder) for folder in (left, right)]
+    sides = [find_traces(folder) for folder in (left, right)]
     names = sorted({*sides[0], *sides[1]})
     if not names:
         raise UsageError(f"neither {left} nor {right} holds a trace (a file ending in .jsonl)")
     return [(sides[0].get(name), sides[1].get(name)) for name in names]
 
 
-def _traces(folder: Path) -> dict[str, Path]:
-    """Return the traces below a folder by name, whatever their compression."""
+def find_traces(folder: Path) -> dict[str, Path]:
+    """Return the traces below a folder by name, whatever their compression.
+
+    Raises UsageError where two of them have one name.
+    """
     found: dict[str, Path] = {}
     for path in sorted(folder.rglob("*")):
         if not path.name.endswith(TRACE_ENDINGS) or path.name.endswith(SIDECAR):

@@ -29,8 +29,11 @@ class RunSummary:
     report: Report
 
 
-def print_run(summary: RunSummary, console: Console) -> None:
-    """Print one run in a few lines."""
+def print_run(summary: RunSummary, console: Console, *, quiet: bool = False) -> None:
+    """Print one run in a few lines; with `quiet`, the result alone where the contract holds."""
+    if quiet and not summary.report.violations:
+        console.print(visible(summary.headline), soft_wrap=True)
+        return
     rows = [("result", visible(summary.headline))]
     rows += [(key.replace("_", " "), _fact(value)) for key, value in summary.facts.items()]
     rows.append(("events", f"{summary.report.events} in {visible(summary.path, LONGEST_MESSAGE)}"))
