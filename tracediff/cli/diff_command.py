@@ -9,13 +9,29 @@ from typing import Annotated, BinaryIO
 import typer
 
 from tracediff.cli.exits import ExitStatus, status_of, worst_status
-from tracediff.cli.output import open_console, print_json, print_problem, standard_input
+from tracediff.cli.output import open_console, print_problem, standard_input
+from tracediff.cli.progress import show_progress
+from tracediff.cli.report_output import (
+    Findings,
+    FormatOption,
+    OutputOption,
+    ReportPlan,
+    plan_reports,
+    write_reports,
+)
 from tracediff.cli.tolerance_option import parse_tolerances
-from tracediff.comparison import diff_files, diff_folders
-from tracediff.diff import DiffOptions, Outcome, TraceDiff
+from tracediff.comparison import (
+    SideBySide,
+    compare_side_by_side,
+    diff_files,
+    diff_folders,
+    first_panel,
+    show_pairs,
+)
+from tracediff.comparison.processes import OnDone
+from tracediff.diff import DiffOptions, Outcome
 from tracediff.diff.options import LEVELS, VIEWS
 from tracediff.errors import StorageError, UsageError
-from tracediff.render.data import diff_to_json, folder_to_json
 from tracediff.render.drift import print_drift
 from tracediff.render.terminal import print_diffs
 
@@ -77,7 +93,10 @@ def diff(
     show_all: Annotated[
         bool, typer.Option("--all", help="List every origin and every differing setting.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress bar.")] = False,
+    wanted: Annotated[str | None, FormatOption] = None,
+    outputs: Annotated[list[Path] | None, OutputOption] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
 ) -> None:
     """Compare two traces, or two folders of traces, and name the first event in which they part.
 
@@ -95,19 +114,27 @@ def diff(
         tuple(skip or ()),
         drift,
     )
+    plan = plan_reports(wanted, outputs or (), as_json=as_json, inputs=(left, right))
     if contracts:
-        raise typer.Exit(_check_contracts(left, right, as_json=as_json))
-    results = _compare(left, right, options, jobs)
-    is_folder = "-" not in (left, right) and Path(left).is_dir()
-    if as_json:
-        print_json(folder_to_json(results) if is_folder else diff_to_json(results[0]))
-    else:
+        raise typer.Exit(_check_contracts(left, right, plan))
+    with show_progress("comparing", quiet=quiet) as tell:
+        comparisons = _compare(
+            left, right, options, jobs, whole="html" in plan.formats, on_done=tell
+        )
+    results = [found.diff for found in comparisons]
+    single = "-" in (left, right) or not Path(left).is_dir()
+
+    def print_terminal() -> None:
         console = open_console()
-        print_diffs(results, console, show_all=show_all)
+        panel = first_panel(results[0]) if single else None
+        print_diffs(results, console, show_all=show_all, panel=panel)
         if drift:
             print_drift(results[0].drift, console)
-        if not is_folder and results[0].outcome is Outcome.INCOMPARABLE:
-            _check_contracts(left, right, as_json=False)
+        if single and results[0].outcome is Outcome.INCOMPARABLE:
+            _check_contracts(left, right, ReportPlan())
+
+    title = f"{left} | {right}"
+    write_reports(plan, Findings(title, comparisons, print_terminal, single, show_all))
     unused = set.intersection(*(set(result.unused_rules) for result in results))
     for glob in sorted(unused):
         print_problem(f"{glob!r} fits no tensor and no event type: nothing was compared under it")
@@ -115,11 +142,13 @@ def diff(
     raise typer.Exit(ExitStatus.COULD_NOT_SAY if unused else worst_status(statuses))
 
 
-def _check_contracts(left: str, right: str, *, as_json: bool) -> ExitStatus:
+def _check_contracts(left: str, right: str, plan: ReportPlan) -> ExitStatus:
     # Contracts and the schema load only for those who ask for them.
     from tracediff.cli.check_command import check_all
 
-    return check_all([left, right], as_json=as_json)
+    if plan.files or plan.standard not in ("terminal", "json"):
+        raise UsageError("--contracts has no report but that of check: terminal or --json")
+    return check_all([left, right], as_json=plan.standard == "json")
 
 
 def _one_of(option: str, value: str, allowed: Sequence[str]) -> str:
@@ -128,23 +157,35 @@ def _one_of(option: str, value: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def _compare(left: str, right: str, options: DiffOptions, jobs: int | None) -> list[TraceDiff]:
+def _compare(
+    left: str,
+    right: str,
+    options: DiffOptions,
+    jobs: int | None,
+    *,
+    whole: bool,
+    on_done: OnDone,
+) -> Sequence[SideBySide]:
+    """Compare two files or folders; `whole` keeps all pairs of events, as far as they are shown."""
     if left == right == "-":
         raise UsageError("only one of the two traces can come from standard input")
-    if "-" in (left, right):
-        return [diff_files(_source(left), _source(right), options)]
-    folders = [Path(name).is_dir() for name in (left, right)]
+    folders = [name != "-" and Path(name).is_dir() for name in (left, right)]
     if all(folders):
-        return diff_folders(Path(left), Path(right), options, jobs=jobs)
+        results = diff_folders(Path(left), Path(right), options, jobs=jobs, on_done=on_done)
+        return show_pairs(results, options) if whole else [SideBySide(diff) for diff in results]
     if any(folders):
         folder, file = (left, right) if folders[0] else (right, left)
         raise UsageError(f"{folder} is a folder and {file} is none: give two files or two folders")
-    result = diff_files(left, right, options)
-    if result.outcome is Outcome.UNREADABLE:
-        raise StorageError(result.message)
-    if Path(left).samefile(right):
+    sources = _source(left), _source(right)
+    if whole:
+        found = compare_side_by_side(*sources, options)
+    else:
+        found = SideBySide(diff_files(*sources, options))
+    if found.diff.outcome is Outcome.UNREADABLE:
+        raise StorageError(found.diff.message)
+    if "-" not in (left, right) and Path(left).samefile(right):
         print_problem(f"warning: {left} and {right} are one and the same file")
-    return [result]
+    return [found]
 
 
 def _source(name: str) -> str | BinaryIO:

@@ -27,7 +27,11 @@ def open_console() -> Console:
 
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout, in UTF-8 whatever the locale."""
-    content = encode_json(value, indent=True) + b"\n"
+    print_bytes(encode_json(value, indent=True) + b"\n")
+
+
+def print_bytes(content: bytes) -> None:
+    """Print a document that is encoded already on stdout."""
     sys.stdout.flush()
     with output_errors():
         sys.stdout.buffer.write(content)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -17,6 +18,10 @@ from tracediff.render.escape import LONGEST_MESSAGE, visible, visible_pair, visi
 from tracediff.render.neighbours import print_neighbours
 from tracediff.render.rows import counted, print_row
 
+if TYPE_CHECKING:
+    from tracediff.diff.panels import TensorPanel
+
+TRACE_ENDING = ".jsonl"
 SHOWN_FRONTIER = 10
 SHOWN_TRIGGERS = 8
 PLURAL_CHECKS = ("inputs", "outputs", "artifacts", "ids")
@@ -30,10 +35,19 @@ STYLES = {
 }
 
 
-def print_diffs(diffs: Sequence[TraceDiff], console: Console, *, show_all: bool = False) -> None:
-    """Print comparisons one after the other; of several, the equal ones in one line each."""
+def print_diffs(
+    diffs: Sequence[TraceDiff],
+    console: Console,
+    *,
+    show_all: bool = False,
+    panel: TensorPanel | None = None,
+) -> None:
+    """Print comparisons one after the other; of several, the equal ones in one line each.
+
+    `panel` is the first divergent tensor of a single comparison.
+    """
     if len(diffs) == 1:
-        print_diff(diffs[0], console, show_all=show_all)
+        print_diff(diffs[0], console, show_all=show_all, panel=panel)
         return
     for diff in diffs:
         if diff.outcome in (Outcome.EQUAL, Outcome.WITHIN_TOLERANCE):
@@ -45,13 +59,25 @@ def print_diffs(diffs: Sequence[TraceDiff], console: Console, *, show_all: bool 
     console.print(Text(f"{len(diffs)} pairs: {summary}", "bold"), soft_wrap=True)
 
 
-def print_diff(diff: TraceDiff, console: Console, *, show_all: bool = False) -> None:
-    """Print one comparison; `show_all` lists the whole frontier."""
+def print_diff(
+    diff: TraceDiff,
+    console: Console,
+    *,
+    show_all: bool = False,
+    panel: TensorPanel | None = None,
+) -> None:
+    """Print one comparison; `show_all` lists the whole frontier, `panel` is what is drawn."""
     console.print(_headline(diff), soft_wrap=True)
     for label, text in _diff_lines(diff, show_all=show_all):
         print_row(console, label, text)
     if diff.neighbours:
         print_neighbours(diff.neighbours, console)
+    if panel is not None:
+        # Loaded where there is something to draw.
+        from tracediff.render.thumbnails import print_thumbnails
+
+        print_thumbnails(panel, console)
+    if diff.neighbours:
         console.print()
     for label, text in _next_lines(diff):
         print_row(console, label, text)
@@ -92,6 +118,8 @@ def _next_lines(diff: TraceDiff) -> list[tuple[str, str]]:
     if diff.first is None or (place := diff.first.left or diff.first.right) is None:
         return []
     side = diff.left if diff.first.left is not None else diff.right
+    if TRACE_ENDING not in side:
+        return []  # a fresh run or standard input, which no command can name
     shown = visible(side, LONGEST_MESSAGE)
     return [("next", f"tracediff show {shown} --event {visible(place.event_id)}")]
 

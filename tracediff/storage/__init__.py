@@ -6,7 +6,7 @@ The only package that imports orjson and jsonschema. Imports `tracediff.events` 
 
 from tracediff.storage.canonical import decode_json, encode_event, encode_json
 from tracediff.storage.names import tensor_folder_path, timing_path, trace_name
-from tracediff.storage.partial import write_beside
+from tracediff.storage.partial import write_beside, write_whole
 from tracediff.storage.reader import LocatedEvent, read_checked_events, read_events, read_trace
 from tracediff.storage.tensor_files import TensorFolder
 from tracediff.storage.timing import Timing, read_timing
@@ -29,4 +29,5 @@ __all__ = [
     "trace_name",
     "write_beside",
     "write_trace",
+    "write_whole",
 ]

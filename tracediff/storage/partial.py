@@ -191,8 +191,15 @@ def write_beside(path: Path, ending: str, content: bytes) -> Path:
     Like a trace the file has its name only when it is whole. Raises StorageError.
     """
     name = trace_name(path)
-    target = name.with_name(f"{name.name}.{ending}")
-    file = PartialFile(target)
+    return write_whole(name.with_name(f"{name.name}.{ending}"), content)
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write a file that has its name only when it is whole, and return `path`.
+
+    What the path held before stays until then. Raises StorageError.
+    """
+    file = PartialFile(path)
     try:
         file.write(content)
         file.seal()
@@ -200,4 +207,4 @@ def write_beside(path: Path, ending: str, content: bytes) -> Path:
     except BaseException:
         file.abandon()
         raise
-    return target
+    return path

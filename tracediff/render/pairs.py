@@ -1,0 +1,83 @@
+"""What reports on several comparisons share: names, verdicts, counts, and what is never green.
+
+Reads finished results. Must not know any format.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+
+from tracediff.diff import Outcome, TraceDiff
+from tracediff.diff.result import MISSING
+from tracediff.render.escape import LONGEST_MESSAGE, visible
+
+ALL_PAIRS = "all pairs"
+
+
+class Verdict(StrEnum):
+    """What a report says of one pair: the three exit statuses in words."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    TROUBLE = "could not say"
+
+
+def verdict_of(diff: TraceDiff) -> Verdict:
+    """Return whether a pair is the same, diverges, or could not be compared."""
+    if diff.outcome in (Outcome.EQUAL, Outcome.WITHIN_TOLERANCE):
+        return Verdict.PASSED
+    return Verdict.FAILED if diff.outcome is Outcome.DIVERGED else Verdict.TROUBLE
+
+
+def with_problems(diffs: Sequence[TraceDiff]) -> list[TraceDiff]:
+    """Return the comparisons and, as one more each, what is wrong with all of them together.
+
+    That is: there are none, or a glob of the options fits nothing in any of them. So no format
+    reads as passed where the command says that something was not compared.
+    """
+    if not diffs:
+        return [_problem("there is no pair of traces to compare")]
+    unused = set.intersection(*(set(diff.unused_rules) for diff in diffs))
+    text = "{!r} fits no tensor and no event type: nothing was compared under it"
+    return [*diffs, *(_problem(text.format(glob)) for glob in sorted(unused))]
+
+
+def path_of(diff: TraceDiff) -> str | None:
+    """Return left's path, right's where left is missing, None for what is about no file."""
+    return next((name for name in (diff.left, diff.right) if name and name != MISSING), None)
+
+
+def name_of(diff: TraceDiff, limit: int = LONGEST_MESSAGE) -> str:
+    """Return the printable name of a pair: the golden's path."""
+    return visible(path_of(diff) or ALL_PAIRS, limit)
+
+
+def worst_first(diffs: Sequence[TraceDiff]) -> list[TraceDiff]:
+    """Return what could not be compared, then what diverges, then the rest, each as it stood."""
+    ranks = [Verdict.TROUBLE, Verdict.FAILED, Verdict.PASSED]
+    return sorted(diffs, key=lambda diff: ranks.index(verdict_of(diff)))
+
+
+def overall_outcome(diffs: Sequence[TraceDiff]) -> str:
+    """Return the outcome of all pairs in one word, as the exit status ranks them."""
+    if len(diffs) == 1:
+        return diffs[0].outcome.value
+    verdicts = {verdict_of(diff) for diff in diffs}
+    if Verdict.TROUBLE in verdicts:
+        return Verdict.TROUBLE.value
+    if Verdict.FAILED in verdicts:
+        return Outcome.DIVERGED.value
+    outcomes = {diff.outcome for diff in diffs}
+    return Outcome.WITHIN_TOLERANCE if Outcome.WITHIN_TOLERANCE in outcomes else Outcome.EQUAL
+
+
+def count_outcomes(diffs: Sequence[TraceDiff]) -> str:
+    """Return how many pairs have which outcome, the worst first: `1 diverged, 8 equal`."""
+    counts = Counter(diff.outcome for diff in diffs)
+    return ", ".join(f"{counts[found]} {found}" for found in reversed(Outcome) if counts[found])
+
+
+def _problem(message: str) -> TraceDiff:
+    return TraceDiff(Outcome.NOTHING_COMPARED, MISSING, MISSING, message=message)
