@@ -41,6 +41,22 @@ def test_different_runs_get_different_names(tracediff: Command, tmp_path: Path) 
     assert len(written) == 5
 
 
+def test_goldens_are_not_overwritten(tracediff: Command, tmp_path: Path) -> None:
+    """A run does not take the place of a golden; a new file beside it is no golden yet."""
+    (tmp_path / "traces").mkdir()
+    assert tracediff("run", "ddim-2d", "-o", "traces/ddim-2d.jsonl").status == 0
+    before = (tmp_path / "traces" / "ddim-2d.jsonl").read_bytes()
+    done = tracediff("run", "ddim-2d", "--set", "latent=[1, 2]", "-o", "traces/ddim-2d.jsonl")
+    assert done.status == 2
+    assert "`tracediff gate --update` alone rewrites" in done.err
+    assert (tmp_path / "traces" / "ddim-2d.jsonl").read_bytes() == before
+
+
+def test_no_picture_is_said(tracediff: Command) -> None:
+    """A fixture that makes no picture says that none was written."""
+    assert "makes no picture" in tracediff("run", "ddim-2d", "--save-image").err
+
+
 def test_run_as_json(tracediff: Command) -> None:
     """The summary is one JSON document."""
     done = tracediff("run", "text-001", "--json")

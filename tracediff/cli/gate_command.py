@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tracediff.cli.exits import ExitStatus, status_of, worst_status
+from tracediff.cli.golden_folder import GOLDENS
 from tracediff.cli.output import open_console, print_json, print_problem
 from tracediff.cli.progress import show_progress
 from tracediff.cli.report_output import (
@@ -37,9 +38,6 @@ from tracediff.gate import (
 from tracediff.render.gate import print_gate, print_update, update_to_json
 
 command = typer.Typer(add_completion=False)
-
-GOLDENS = Path("traces")
-"""Where goldens are looked for if no folder is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from tracediff.cli.exits import ExitStatus
-from tracediff.cli.output import open_console, print_json
+from tracediff.cli.golden_folder import refuse_golden
+from tracediff.cli.output import open_console, print_json, print_problem
 from tracediff.cli.progress import show_progress
 from tracediff.contracts import check_trace
 from tracediff.errors import UsageError
@@ -88,6 +89,8 @@ def run(
         overrides.setdefault("preview", True)
     if output is not None and str(output) == "-":
         raise UsageError("-o takes the name of a file: a trace is not written to standard output")
+    if output is not None:
+        refuse_golden(output)
     if inject is not None and not find_workload(fixture).injections:
         raise UsageError(f"{fixture} has no injections; --inject {inject} cannot be given")
     request = RunRequest(fixture, overrides, inject, kernel, tensors)
@@ -110,6 +113,8 @@ def run(
     if stream and not as_json:
         sys.stdout.write("\n")
     pictures = result.attachments if save_image or output is not None else {}
+    if save_image and not pictures:
+        print_problem(f"warning: {fixture} makes no picture, so --save-image wrote none")
     written = [write_beside(path, ending, content) for ending, content in pictures.items()]
     trace = read_trace(path)
     report = check_trace(trace)
