@@ -13,6 +13,9 @@ from tracediff.diff import DiffOptions, TraceDiff, diff_traces
 from tracediff.events import Trace
 from tracediff.render.terminal import print_diffs
 
+ONE_WAY = np.array([0.0, 1.0] * 50)
+"""Read backwards it has other elements and the same statistics."""
+
 
 def shown(*diffs: TraceDiff, width: int = 300) -> str:
     output = StringIO()
@@ -52,11 +55,11 @@ REPORTS: dict[str, tuple[Callable[[], TraceDiff], str]] = {
         "2 events after it diverge too (2 in state)",
     ),
     "undecidable": (
-        lambda: diff_traces(of_array(np.zeros(100), "digest"), of_array(np.ones(100), "digest")),
+        lambda: diff_traces(of_array(ONE_WAY, "digest"), of_array(ONE_WAY[::-1], "digest")),
         "tensors: 1 undecidable\n",
     ),
     "undecidable-evidence": (
-        lambda: diff_traces(of_array(np.zeros(100), "digest"), of_array(np.ones(100), "digest")),
+        lambda: diff_traces(of_array(ONE_WAY, "digest"), of_array(ONE_WAY[::-1], "digest")),
         "evidence   undecidable\n",
     ),
     "negative-zero": (
@@ -98,7 +101,7 @@ def test_settings_that_count_are_shown_in_a_folder_too() -> None:
 
 def test_long_names_are_not_cut() -> None:
     """A path in the headline is printed whole."""
-    name = "/".join(["folder"] * 60)
+    name = "/".join(["folder"] * 60) + "/a.jsonl"
     left, right = of_array([1.0]), of_array([2.0])
     diff = diff_traces(Trace(left.events, name), Trace(right.events, "b"))
     text = shown(diff, width=1000)

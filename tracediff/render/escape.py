@@ -19,11 +19,16 @@ LONGEST_MESSAGE = 10_000
 CONTEXT_SHARE = 4
 """Of a long string, one part in so many is shown of what comes before the first difference."""
 
+STRETCH = 4096
+"""Characters of two strings that are compared at a time."""
+
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def visible(text: str, limit: int = LONGEST) -> str:
     """Return printable text: what a terminal would act on is escaped, what is long is cut."""
+    if len(text) <= limit and text.isascii() and text.isprintable():
+        return text
     cut = text if len(text) <= limit else text[:limit]
     shown = "".join(_visible_character(character) for character in cut)
     return shown if cut is text else f"{shown}… ({len(text)} characters)"
@@ -57,10 +62,12 @@ def visible_pair(left: Any, right: Any, limit: int = LONGEST) -> tuple[str, str]
 
 def _common_start(left: str, right: str) -> int:
     """Return how many characters two strings begin with that are the same."""
-    shorter = min(len(left), len(right))
-    if left[:shorter] == right[:shorter]:
-        return shorter
-    return next(index for index in range(shorter) if left[index] != right[index])
+    alike, shorter = 0, min(len(left), len(right))
+    while alike < shorter and left[alike : alike + STRETCH] == right[alike : alike + STRETCH]:
+        alike += STRETCH
+    while alike < shorter and left[alike] == right[alike]:
+        alike += 1
+    return min(alike, shorter)
 
 
 def _visible_character(character: str) -> str:

@@ -13,6 +13,7 @@ from tracediff.diff.result import FieldDifference
 from tracediff.render.escape import LONGEST_MESSAGE, visible, visible_pair, visible_value
 
 LONGEST_VALUE = 100
+TRACE_ENDING = ".jsonl"
 
 _BROKEN_FILE = (Outcome.INVALID, Outcome.INCOMPLETE, Outcome.CORRUPT)
 """Outcomes whose message begins with the name of the file that is no whole trace."""
@@ -92,6 +93,8 @@ def next_command(diff: TraceDiff) -> str | None:
         place = diff.first.left or diff.first.right
         assert place is not None
         path = diff.left if diff.first.left is not None else diff.right
+        if TRACE_ENDING not in path:
+            return None  # a fresh run or standard input, which no command can name
         return f"tracediff show {_path(path)} --event {shlex.quote(visible(place.event_id))}"
     broken = next((name for name in (diff.left, diff.right) if name in diff.message), None)
     if diff.outcome in _BROKEN_FILE and broken is not None:

@@ -6,12 +6,12 @@ tells more about the line before it, and an empty one continues it.
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TypeAlias
 
 from tracediff.diff import Coverage, Divergence, Outcome, TensorDifference, TraceDiff
 from tracediff.diff.result import DriftProfile, ErrorAt, FieldDifference
 from tracediff.render.escape import LONGEST_MESSAGE, visible, visible_pair, visible_value
+from tracediff.render.one_line import next_command
 from tracediff.render.rows import counted
 
 SHOWN_FRONTIER = 10
@@ -49,13 +49,9 @@ def verdict_lines(diff: TraceDiff, *, show_all: bool = False) -> list[Line]:
 
 
 def next_lines(diff: TraceDiff) -> list[Line]:
-    """Return the command that shows the first divergent event."""
-    if diff.first is None or (place := diff.first.left or diff.first.right) is None:
-        return []
-    side = diff.left if diff.first.left is not None else diff.right
-    # Quoted where a shell needs it: the line is there to be copied, and ids come from traces.
-    name, event_id = quote(visible(side, LONGEST_MESSAGE)), quote(visible(place.event_id))
-    return [("next", f"tracediff show {name} --event {event_id}")]
+    """Return the command that shows more of what went wrong."""
+    command = next_command(diff)
+    return [] if command is None else [("next", command)]
 
 
 def _trigger_lines(diff: TraceDiff, *, show_all: bool) -> list[Line]:
