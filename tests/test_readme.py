@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 CONSOLE = re.findall(r"```console\n(.*?)```", README, re.S)
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)
+SCRIPTS = re.findall(r'```python title="(.*?)"\n(.*?)```', README, re.S)
 VARYING = re.compile(r"\d+(\.\d+)? ms|\d\.\d+e-\d\d|\d+ by (digest|sketch|values)|at e\d\d")
 
 
@@ -32,12 +33,14 @@ def normal(text: str) -> str:
 
 def test_worked_example(tmp_path: Path) -> None:
     """The commands print what the README shows."""
-    assert len(commands()) >= 5
+    for name, code in SCRIPTS:
+        (tmp_path / name).write_text(code, "utf-8")
+    assert len(commands()) >= 9
     for command, shown in commands():
         words = shlex.split(command)
-        assert words[0] == "tracediff"
+        assert words[0] in ("tracediff", "python")
         done = subprocess.run(
-            [sys.executable, "-m", *words],
+            [sys.executable, *(["-m", *words] if words[0] == "tracediff" else words[1:])],
             cwd=tmp_path,
             env={"COLUMNS": "80", "PATH": "", "PYTHONUTF8": "1"},
             capture_output=True,
