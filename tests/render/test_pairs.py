@@ -70,7 +70,7 @@ PROBLEMS: dict[str, tuple[list[TraceDiff], list[str]]] = {
     "all-used": (with_unused([]), []),
     "unused": (
         with_unused(["x*"]),
-        ["'x*' fits no tensor and no event type: nothing was compared under it"],
+        ["'x*' fits no tensor, event type or name: nothing was compared under it"],
     ),
     "used-in-one-of-two": (with_unused(["x*"], []), []),
 }

@@ -18,7 +18,10 @@ from tracediff.cli.streams import OutputLost
 from tracediff.errors import TracediffError, UsageError
 from tracediff.suggestions import suggest
 
-COMMANDS = ("run", "diff", "check", "show", "list")
+COMMANDS = (
+    *("run", "diff", "gate", "check", "show", "list", "map", "calibrate"),
+    *("import", "record", "serve"),
+)
 
 
 class CommandGroup(TyperGroup):

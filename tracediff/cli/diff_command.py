@@ -9,6 +9,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from tracediff.cli.exits import ExitStatus, status_of, worst_status
+from tracediff.cli.map_option import read_name_map
 from tracediff.cli.output import open_console, print_problem, standard_input
 from tracediff.cli.progress import show_progress
 from tracediff.cli.report_output import (
@@ -33,6 +34,7 @@ from tracediff.diff import DiffOptions, Outcome
 from tracediff.diff.options import LEVELS, VIEWS
 from tracediff.errors import StorageError, UsageError
 from tracediff.render.drift import print_drift
+from tracediff.render.pairs import describe_unused
 from tracediff.render.terminal import print_diffs
 
 command = typer.Typer(add_completion=False)
@@ -54,12 +56,22 @@ def diff(
             "--tolerance",
             metavar="GLOB=RULE",
             help="Override a tolerance, such as '*=exact', 'layer.*=allclose:1e-5,1e-6' "
-            "(rtol, atol), 'next_logits=ulp:4', '*=rel_l2:1e-4'.",
+            "(rtol, atol), 'next_logits=ulp:4', '*=rel_l2:1e-4'; @FILE takes the rules that "
+            "`tracediff calibrate` wrote.",
         ),
     ] = None,
     nan: Annotated[
         str, typer.Option("--nan", metavar="equal|differ", help="What NaN against NaN means.")
     ] = "equal",
+    names: Annotated[
+        str | None,
+        typer.Option(
+            "--map",
+            metavar="RULES",
+            help="File of rules such as 'layers.* -> blocks.*': which of left's names is which of "
+            "right's. `tracediff map` proposes them.",
+        ),
+    ] = None,
     view: Annotated[
         list[str] | None,
         typer.Option("--view", metavar="NAME", help="Normalise: joined-text, unordered-siblings."),
@@ -113,6 +125,7 @@ def diff(
         tuple(only or ()),
         tuple(skip or ()),
         drift,
+        None if names is None else read_name_map(names),
     )
     plan = plan_reports(wanted, outputs or (), as_json=as_json, inputs=(left, right))
     if contracts:
@@ -137,7 +150,7 @@ def diff(
     write_reports(plan, Findings(title, comparisons, print_terminal, single, show_all))
     unused = set.intersection(*(set(result.unused_rules) for result in results))
     for glob in sorted(unused):
-        print_problem(f"{glob!r} fits no tensor and no event type: nothing was compared under it")
+        print_problem(describe_unused(glob))
     statuses = [status_of(result.outcome) for result in results]
     raise typer.Exit(ExitStatus.COULD_NOT_SAY if unused else worst_status(statuses))
 

@@ -36,6 +36,7 @@ from tracediff.gate import (
     write_changes,
 )
 from tracediff.render.gate import print_gate, print_update, update_to_json
+from tracediff.render.pairs import describe_unused
 
 command = typer.Typer(add_completion=False)
 
@@ -178,7 +179,7 @@ def _report(request: _Request, results: Sequence[Gated], plan: ReportPlan) -> Ex
     write_reports(plan, Findings(f"gate {request.folder}", comparisons, print_terminal))
     unused = set.intersection(*(set(diff.unused_rules) for diff in diffs))
     for glob in sorted(unused):
-        print_problem(f"{glob!r} fits no tensor: nothing was compared under it")
+        print_problem(describe_unused(glob))
     statuses = [status_of(diff.outcome) for diff in diffs]
     return ExitStatus.COULD_NOT_SAY if unused else worst_status(statuses)
 

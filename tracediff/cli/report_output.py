@@ -215,9 +215,7 @@ def _append_step_summary(findings: Findings) -> None:
         return
     from tracediff.render.github import github_summary
 
-    summary = github_summary(findings.results, title=findings.title).encode(
-        "utf-8", "backslashreplace"
-    )
+    text = github_summary(findings.results, title=findings.title)
     try:
         with Path(name).open("ab") as file:
             file.write(text.encode("utf-8", "backslashreplace"))

@@ -1,20 +1,45 @@
-"""The grammar of `--tolerance GLOB=RULE`."""
+"""The grammar of `--tolerance GLOB=RULE` and `--tolerance @FILE`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from pathlib import Path
 
-from tracediff.errors import UsageError
+from tracediff.errors import StorageError, UsageError
 from tracediff.events import ToleranceRule, Tolerances
 from tracediff.events.tolerances import MODES
 
-ALLOWED = "GLOB=exact, GLOB=allclose:RTOL,ATOL, GLOB=ulp:N or GLOB=rel_l2:EPSILON"
+ALLOWED = "GLOB=exact, GLOB=allclose:RTOL,ATOL, GLOB=ulp:N, GLOB=rel_l2:EPSILON or @FILE"
+FILE_PREFIX = "@"
 
 
 def parse_tolerances(texts: Iterable[str]) -> Tolerances:
-    """Return the rules of the options in their order; raise UsageError naming what is allowed."""
-    return Tolerances(tuple(_parse(text) for text in texts))
+    """Return the rules of the options in their order, those of files in the files' order.
+
+    Raises UsageError naming what is allowed, StorageError for a file that cannot be read.
+    """
+    rules: list[ToleranceRule] = []
+    shared: set[str] = set()
+    for text in texts:
+        if text.startswith(FILE_PREFIX) and "=" not in text:
+            found = _read(text.removeprefix(FILE_PREFIX))
+            rules += found
+            shared.update(rule.match for rule in found)
+        else:
+            rules.append(_parse(text))
+    return Tolerances(tuple(rules), frozenset(shared))
+
+
+def _read(path: str) -> tuple[ToleranceRule, ...]:
+    # Files of rules load the JSON reader for those who give one.
+    from tracediff.storage.tolerance_file import parse_tolerance_file
+
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror}") from None
+    return parse_tolerance_file(content, path)
 
 
 def _parse(text: str) -> ToleranceRule:

@@ -112,6 +112,7 @@ class Collector:
     comparer: PairComparer = field(init=False)
     _counts: _Counts = field(default_factory=_Counts)
     _first: _FirstEvents | None = None
+    _unproven: _FirstEvents | None = None
     _frontier: list[Divergence] = field(default_factory=list)
     _downstream: dict[str, int] = field(default_factory=dict)
     _visible: Divergence | None = None
@@ -155,6 +156,9 @@ class Collector:
         comparison = self.comparer.compare(left, right, structure)
         if self._visible is None:
             self._visible = comparison.visible
+        if comparison.unproven is not None:
+            self._keep_unproven(comparison.unproven, left, right)
+            return False
         if comparison.failed is None:
             differs = self.comparer.tolerated > tolerated
             standing = Standing.WITHIN_TOLERANCE if differs else Standing.EQUAL
@@ -184,6 +188,9 @@ class Collector:
 
     def verdict(self, left: WholeTrace, right: WholeTrace) -> TraceDiff:
         """Return the result of the walk; causes may have to look into the whole traces."""
+        if self._first is None and self._unproven is not None:
+            self._first = self._unproven
+            self._frontier.append(self._unproven.divergence)
         tally, counts = self.comparer.tally, self._counts
         coverage = Coverage(
             counts.matched,
@@ -227,6 +234,16 @@ class Collector:
         self._near.add(pair)
         if self.watch is not None:
             self.watch(pair)
+
+    def _keep_unproven(self, divergence: Divergence, left: Event, right: Event) -> None:
+        """Keep the first pair that nothing proves equal: it diverges if nothing else does.
+
+        It makes no victims of what follows, where a difference may well be shown.
+        """
+        if self._unproven is None:
+            self._unproven = _FirstEvents(divergence, left, right)
+        if self.watch is not None:
+            self.watch(ComparedPair(left, right, Standing.ORIGIN, divergence))
 
     def _add(
         self, divergence: Divergence, left: Event | None, right: Event | None, *, victim: bool

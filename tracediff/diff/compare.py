@@ -14,7 +14,9 @@ from tracediff.diff.align import Alignment, Pair, align
 from tracediff.diff.collect import Collector, Side, Watch
 from tracediff.diff.drift import measure_drift
 from tracediff.diff.lineage import Lineage
+from tracediff.diff.name_map import NameMap
 from tracediff.diff.options import LEVELS, DiffOptions
+from tracediff.diff.renaming import read_renamed
 from tracediff.diff.result import Outcome, TraceDiff
 from tracediff.diff.structure import structural_difference
 from tracediff.diff.views import TENSOR_PREFIX, apply_views
@@ -41,6 +43,8 @@ def diff_traces(
     if left.kind != right.kind:
         return incomparable(left, right)
     options = options or DiffOptions()
+    if options.name_map is not None:
+        return _diff_renamed(left, right, options, options.name_map, watch)
     unused = _unused_rules(left, right, options)
     left, right = apply_views(left, options), apply_views(right, options)
     collector = Collector(left, right, options, watch)
@@ -57,6 +61,20 @@ def diff_traces(
     is_picture = any(event.event_type == PICTURE for event in left.events)
     levels = _levels(left, right, options) if is_picture and options.level is None else {}
     return replace(found, drift=measure_drift(alignment), levels=levels)
+
+
+def _diff_renamed(
+    left: Trace, right: Trace, options: DiffOptions, name_map: NameMap, watch: Watch | None
+) -> TraceDiff:
+    """Compare with the right trace read under left's names; raise UsageError for a bad map."""
+    renamed = read_renamed(left, right, name_map)
+    found = diff_traces(left, renamed.right, replace(options, name_map=None), watch=watch)
+    return replace(
+        found,
+        normalisers=(*renamed.normalisers, *found.normalisers),
+        warnings=(*found.warnings, *renamed.warnings),
+        unused_rules=(*found.unused_rules, *renamed.unused_rules),
+    )
 
 
 def _levels(left: Trace, right: Trace, options: DiffOptions) -> dict[str, Outcome]:
@@ -76,7 +94,8 @@ def _unused_rules(left: Trace, right: Trace, options: DiffOptions) -> tuple[str,
         for section in TENSOR_SECTIONS
         for record in event.payload.get(section, ())
     }
-    unused = [r.match for r in options.tolerances.rules if not _fits_any(r.match, tensors)]
+    given = [r.match for r in options.tolerances.rules if r.match not in options.tolerances.shared]
+    unused = [match for match in given if not _fits_any(match, tensors)]
     for glob in (*options.only, *options.skip):
         is_tensor = glob.startswith(TENSOR_PREFIX)
         if not _fits_any(glob.removeprefix(TENSOR_PREFIX), tensors if is_tensor else types):

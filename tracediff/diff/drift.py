@@ -15,6 +15,7 @@ from tracediff.diff.align import Alignment
 from tracediff.diff.result import DriftPoint, DriftProfile
 from tracediff.diff.sections import place_of
 from tracediff.events import Event
+from tracediff.events.digest import is_proof
 from tracediff.events.event import TENSOR_SECTIONS
 from tracediff.events.sketches import estimate_distance
 
@@ -53,7 +54,7 @@ def measure_drift(alignment: Alignment) -> DriftProfile:
 
 def relative_distance(left: Mapping[str, Any], right: Mapping[str, Any]) -> float | None:
     """Return the relative L2 distance of two records, None where they do not keep enough."""
-    if left["digest"] == right["digest"]:
+    if left["digest"] == right["digest"] and is_proof(left["digest"]):
         return 0.0
     if left["dtype"] != right["dtype"] or left["shape"] != right["shape"]:
         return None

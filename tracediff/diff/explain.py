@@ -14,9 +14,11 @@ from tracediff.diff.causes import (
     discrete,
     effects,
     layout,
+    modules,
     numeric,
     pictures,
     randomness,
+    streams,
     structure,
     texts,
 )
@@ -24,6 +26,10 @@ from tracediff.diff.causes.findings import Findings
 from tracediff.diff.result import Cause
 
 RECOGNISERS: tuple[Callable[[Findings], Cause | None], ...] = (
+    streams.layer,
+    modules.changed_parameter,
+    modules.training_mode,
+    modules.masked,
     discrete.artifact_changed,
     effects.executed_unconfirmed,
     effects.digest_alone,

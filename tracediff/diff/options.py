@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracediff.diff.name_map import NameMap
 from tracediff.events import Tolerances
 
 VIEWS = ("joined-text", "unordered-siblings")
@@ -18,7 +19,7 @@ class DiffOptions:
     place; `strict_settings` makes a differing setting a divergence. `views` are named normalisers;
     `level` is how deep image traces are compared; `only` and `skip` are globs over event types,
     or over tensor names where they start with `tensor:`. `drift` asks for the drift of traces that
-    are too large to be measured unasked.
+    are too large to be measured unasked. `name_map` says which of left's names is which of right's.
     """
 
     tolerances: Tolerances = Tolerances()
@@ -29,8 +30,10 @@ class DiffOptions:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     drift: bool = False
+    name_map: NameMap | None = None
 
     @property
     def needs_whole_traces(self) -> bool:
         """Whether a comparison has to hold all events before it can start."""
-        return bool(self.views or self.level or self.only or self.skip or self.drift)
+        looks = (self.views, self.level, self.only, self.skip, self.drift, self.name_map)
+        return any(looks)

@@ -14,6 +14,7 @@ from tracediff.diff.identifiers import IdRenaming
 from tracediff.diff.result import MISSING, Divergence, EventPlace, FieldDifference, TensorDifference
 from tracediff.diff.tensors import Judgement, TensorJudge
 from tracediff.events import Event
+from tracediff.events.digest import shows_difference
 from tracediff.events.event import PRIVATE_PREFIX
 from tracediff.events.tensors import tensor_from_json
 
@@ -73,10 +74,15 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class PairComparison:
-    """What comparing one pair found: the first failed check, and the first visible difference."""
+    """What comparing one pair found: the first failed check, and the first visible difference.
+
+    `unproven` is the first pair of tensors of which too little was recorded to show anything; what
+    comes after it in the event is still compared.
+    """
 
     failed: Divergence | None
     visible: Divergence | None
+    unproven: Divergence | None = None
 
 
 class PairComparer:
@@ -87,6 +93,7 @@ class PairComparer:
         self.renaming = IdRenaming()
         self.judge = judge
         self._fields = FieldComparer(judge.close)
+        self._unproven: Divergence | None = None
         self._checks: Mapping[str, Check] = {
             "artifacts": self._exact("artifacts"),
             "state": self._exact("state"),
@@ -113,6 +120,7 @@ class PairComparer:
     ) -> PairComparison:
         """Return the comparison of two events; their structural difference is known already."""
         failed: Divergence | None = None
+        self._unproven = None
         if structure is not None:
             failed = divergence_at(left, right, "structure", structure)
         for section in COMPARED:
@@ -120,7 +128,7 @@ class PairComparer:
                 break
             failed = self._checks[section](left, right)
         if failed is None:
-            return PairComparison(None, None)
+            return PairComparison(None, None, self._unproven)
         seen = (self._checks[section](left, right) for section in VISIBLE)
         return PairComparison(failed, next((found for found in seen if found is not None), None))
 
@@ -174,7 +182,10 @@ class PairComparer:
             found = self._judged(left, section, record, counterpart)
             if found is not None:
                 difference = FieldDifference(path, _shape_text(record), _shape_text(counterpart))
-                return divergence_at(left, right, section, difference, found)
+                divergence = divergence_at(left, right, section, difference, found)
+                if found.decidable or shows_difference(record["digest"], counterpart["digest"]):
+                    return divergence
+                self._unproven = self._unproven or divergence
         for name, record in counterparts.items():
             surplus = FieldDifference(f"payload.{section}[{name}]", MISSING, _shape_text(record))
             return divergence_at(left, right, section, surplus)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from tracediff.diff.confidence import verdict_confidence
 from tracediff.diff.result import TensorDifference
 from tracediff.diff.sketch_verdict import Decision, judge_sketches
+from tracediff.diff.statistics_verdict import show_difference
 from tracediff.events import TensorRecord, ToleranceRule, Tolerances
+from tracediff.events.digest import is_proof, shows_difference
 from tracediff.events.tolerances import DTYPE_DEFAULTS, EXACT
 from tracediff.events.trace import TensorSource
 
@@ -26,6 +28,15 @@ INFINITIES = ("Infinity", "-Infinity")
 
 WELL_WITHIN = 0.5
 """Share of a tolerance up to which decimals decide without being rounded to their type."""
+
+DIGESTS_DIFFER = (
+    "digests differ and neither values nor sketches of both sides are kept; record both "
+    "with --tensors sketch or more"
+)
+NOTHING_PROVEN = (
+    "nothing that was recorded of both sides proves their elements equal or different; record both "
+    "with --tensors sketch or more"
+)
 
 if TYPE_CHECKING:
     from tracediff.diff.elements import Array, ElementErrors
@@ -112,7 +123,7 @@ class TensorJudge:
             return _differs(blank, f"dtype {left.dtype} against {right.dtype}")
         if left.shape != right.shape:
             return _differs(blank, f"shape {list(left.shape)} against {list(right.shape)}")
-        if left.digest == right.digest:
+        if left.digest == right.digest and is_proof(left.digest):
             return self._same_digest(left, right, replace(blank, evidence="digest"))
         relative = _plainly_close(left, right, rule)
         if relative is not None:
@@ -121,19 +132,25 @@ class TensorJudge:
         values = self._values(left, right)
         if values is not None:
             return self._by_values(left, values, blank)
-        if left.stats.get("nonfinite") != right.stats.get("nonfinite"):
+        differ = shows_difference(left.digest, right.digest)
+        if differ and left.stats.get("nonfinite") != right.stats.get("nonfinite"):
             reason = "NaN or infinite elements at other places or of another sign"
             return _differs(replace(blank, evidence="non-finite"), reason)
-        if rule.mode == "exact":
+        if differ and rule.mode == "exact":
             return _differs(replace(blank, evidence="digest"), "the rule is exact, digests differ")
         bound = self.sketch_bound(left.name, left.dtype)
         if left.sketch is not None and right.sketch is not None and bound is not None:
             return self._by_sketch(left, right, bound, blank)
-        return _undecidable(
-            blank,
-            "digests differ and neither values nor sketches of both sides are kept; record both "
-            "with --tensors sketch or more",
+        reason = show_difference(
+            (left.digest, left.stats),
+            (right.digest, right.stats),
+            left.shape,
+            rule,
+            EPSILONS.get(left.dtype, 0.0),
         )
+        if reason:
+            return _differs(replace(blank, evidence="statistics"), reason)
+        return _undecidable(blank, DIGESTS_DIFFER if differ else NOTHING_PROVEN)
 
     def _same_digest(
         self, left: TensorRecord, right: TensorRecord, blank: TensorDifference

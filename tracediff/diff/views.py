@@ -20,6 +20,8 @@ from tracediff.events.event import TENSOR_SECTIONS
 
 DELTA = "stream.delta"
 JOINED = "stream.joined"
+FRAME = "sse.event"
+"""An event of the transport that carries pieces of text: as many as the text has pieces."""
 TENSOR_PREFIX = "tensor:"
 
 
@@ -82,7 +84,8 @@ def _changes(options: DiffOptions) -> list[Callable[[Sequence[Event]], Iterable[
 def join_text(events: Sequence[Event]) -> list[Event]:
     """Replace the text pieces of each lane by one event with the whole text.
 
-    Sequence numbers count pieces, so they are left out everywhere.
+    Sequence numbers count pieces, so they are left out everywhere, and so are the events of the
+    transport that carried them.
     """
     texts: dict[Any, list[Any]] = {}
     lanes: dict[Any, Any] = {}
@@ -93,7 +96,7 @@ def join_text(events: Sequence[Event]) -> list[Event]:
             lanes[key] = event.payload.get("lane")
     kept = [
         _joined_fragments(_without_sequence(event))
-        for event in drop_events(events, lambda e: e.event_type == DELTA)
+        for event in drop_events(events, lambda e: e.event_type in (DELTA, FRAME))
     ]
     root = next(event for event in kept if event.parent_event_id is None)
     taken = {event.event_id for event in events}

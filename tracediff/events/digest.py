@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 DIGEST_PREFIX = "b3:"
 DIGEST_BYTES = 16
+WEAK_PREFIX = "~"
+"""Starts a digest that unlike tensors may share: `~` and `name=value` pairs with `;` between them,
+such as `~l1=3.25;xor64=927` (the sum of magnitudes; the bits of all elements, exclusive or), or
+`~none` where nothing is known. If unequal, they show a difference; if equal, nothing."""
+
+L1 = "l1"
+"""The name of the sum of magnitudes in a weak digest."""
 
 
 class TensorDigest:
@@ -43,6 +50,32 @@ class TensorDigest:
     def text(self) -> str:
         """Return `b3:` and 32 hexadecimal digits."""
         return digest_text(self._hasher)
+
+
+def is_proof(digest: str) -> bool:
+    """Whether tensors of one dtype and shape that share this digest are equal."""
+    return not digest.startswith(WEAK_PREFIX)
+
+
+def shows_difference(left: str, right: str) -> bool:
+    """Whether two digests show that the content of two tensors of one dtype and shape differs.
+
+    Digests of unlike algorithms show nothing, nor do sums, which depend on who added them up.
+    """
+    if left == right:
+        return False
+    if is_proof(left) and is_proof(right):
+        return left.partition(":")[0] == right.partition(":")[0]
+    mine, other = weak_parts(left), weak_parts(right)
+    return any(mine[key] != other[key] for key in mine.keys() & other.keys() - {L1})
+
+
+def weak_parts(digest: str) -> dict[str, str]:
+    """Return the `name=value` pairs of a weak digest, none of one that proves equality."""
+    if is_proof(digest):
+        return {}
+    pairs = (pair.partition("=") for pair in digest.removeprefix(WEAK_PREFIX).split(";"))
+    return {key: value for key, mark, value in pairs if mark}
 
 
 def digest_text(hasher: blake3) -> str:

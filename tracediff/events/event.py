@@ -14,7 +14,7 @@ Payload: TypeAlias = Mapping[str, Any]
 """Section name -> JSON value (plain dict, list, str, int, float, bool, None), already validated."""
 
 FORMAT = "tracediff-trace/1"
-KINDS = ("text", "image", "tool", "loop", "generic")
+KINDS = ("text", "image", "tool", "loop", "stream", "generic")
 
 ENVELOPE = (
     "trace_id",

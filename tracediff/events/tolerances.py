@@ -71,9 +71,14 @@ EXACT = ToleranceRule("*", "exact")
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """Rules in order, first match wins; where none fits, `DTYPE_DEFAULTS` decides."""
+    """Rules in order, first match wins; where none fits, `DTYPE_DEFAULTS` decides.
+
+    `shared` holds the globs of rules that were written for many traces: one that fits no tensor of
+    a trace is no mistake.
+    """
 
     rules: tuple[ToleranceRule, ...] = ()
+    shared: frozenset[str] = frozenset()
 
     def find(self, name: str) -> ToleranceRule | None:
         """Return the first rule whose glob fits a tensor's name."""

@@ -50,5 +50,5 @@ class Trace:
 
     @property
     def kind(self) -> str:
-        """`text`, `image`, `tool`, `loop` or `generic`."""
+        """`text`, `image`, `tool`, `loop`, `stream` or `generic`."""
         return str(self.header["kind"])

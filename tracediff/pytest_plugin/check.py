@@ -19,6 +19,7 @@ from tracediff.events import Tolerances, Trace
 from tracediff.gate.rules import find_undeclared_nan
 from tracediff.pytest_plugin.memory_recorder import MemoryRecorder
 from tracediff.render.escape import LONGEST_MESSAGE, visible
+from tracediff.render.pairs import describe_unused
 from tracediff.render.plain_text import diff_to_text
 from tracediff.storage import encode_event, read_trace, write_trace
 from tracediff.storage.partial import storage_errors
@@ -66,10 +67,7 @@ def compare(golden: Path, shown: str, fresh: Trace, options: DiffOptions) -> Tra
         return unreadable(error, shown, fresh.name)
     diff = diff_traces(left, fresh, options)
     if diff.unused_rules:
-        raise UsageError(
-            f"{diff.unused_rules[0]!r} fits no tensor and no event type: nothing was compared "
-            "under it"
-        )
+        raise UsageError(describe_unused(diff.unused_rules[0]))
     return diff
 
 

@@ -40,8 +40,8 @@ def print_neighbours(pairs: Sequence[ComparedPair], console: Console) -> None:
     _print_columns(console, "  ", Text("left", "bold"), Text("right", "bold"), width)
     for pair in pairs:
         mark = Text(f"{MARKS[pair.standing]} ", MARK_STYLES.get(pair.standing, "dim"))
-        names = [_name(event, pair.standing) for event in (pair.left, pair.right)]
-        _print_columns(console, mark, *names, width)
+        left, right = (_name(event, pair.standing) for event in (pair.left, pair.right))
+        _print_columns(console, mark, left, right, width)
         if pair.left is not None and pair.right is not None and pair.divergence is not None:
             _print_difference(console, pair.divergence, width)
     console.print(Text(LEGEND, "dim"), soft_wrap=True)

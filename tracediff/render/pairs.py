@@ -40,8 +40,12 @@ def with_problems(diffs: Sequence[TraceDiff]) -> list[TraceDiff]:
     if not diffs:
         return [_problem("there is no pair of traces to compare")]
     unused = set.intersection(*(set(diff.unused_rules) for diff in diffs))
-    text = "{!r} fits no tensor and no event type: nothing was compared under it"
-    return [*diffs, *(_problem(text.format(glob)) for glob in sorted(unused))]
+    return [*diffs, *(_problem(describe_unused(glob)) for glob in sorted(unused))]
+
+
+def describe_unused(glob: str) -> str:
+    """Return what is wrong with a glob or a rule of the options that fits nothing."""
+    return f"{glob!r} fits no tensor, event type or name: nothing was compared under it"
 
 
 def path_of(diff: TraceDiff) -> str | None:

@@ -138,10 +138,12 @@ def handed_on(findings: Findings) -> Cause | None:
     tensor = findings.tensor
     if findings.first.check != "inputs" or tensor is None or not tensor.decidable:
         return None
+    # Statistics show differences only: what came before need not agree.
+    shown = "nothing before is shown to differ" if tensor.evidence == "statistics" else ""
     return Cause(
         "input-changed",
         findings.component,
-        f"everything before agrees, but {tensor.name} arrives changed",
+        f"{shown or 'everything before agrees'}, but {tensor.name} arrives changed",
         {"tensor": tensor.name, "relative_l2": tensor.relative_l2},
     )
 

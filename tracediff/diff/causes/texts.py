@@ -143,13 +143,14 @@ def _joined(findings: Findings) -> tuple[bytes, bytes] | None:
     if not is_piece and findings.lone_side is None:
         return None
     mine, other = (
-        b"".join(_bytes_of(found) for found in events if _alike(found, event))
+        b"".join(bytes_of(found) for found in events if _alike(found, event))
         for events in findings.all_events()
     )
     return mine, other
 
 
-def _bytes_of(event: Event) -> bytes:
+def bytes_of(event: Event) -> bytes:
+    """Return the text of an event's choice as UTF-8, empty where it has none."""
     try:
         text = text_from_json(event.payload.get("choice", {}).get(_TEXT))
     except ValueError:

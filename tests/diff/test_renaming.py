@@ -1,0 +1,121 @@
+"""Comparing under a name map: the right trace read under the left one's names."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from trace_building import chain, event, tensor
+
+from tracediff.diff import DiffOptions, Outcome, TraceDiff, diff_traces
+from tracediff.diff.name_map import parse_name_map
+from tracediff.errors import UsageError
+from tracediff.events import Trace
+
+
+def model(*names: str, values: float = 1.0, component: str = "module", **options: Any) -> Trace:
+    """Return a trace that calls modules of these names, each with its weight and its output."""
+    events = [event("r", state={"n": 1})]
+    for number, name in enumerate(names):
+        output = tensor(f"{name}.out", np.full(3, number + values, np.float32))
+        events.append(
+            event(
+                f"e{number}",
+                event_type=name,
+                component=component,
+                artifacts={f"{name}.weight": f"b3:{number}"},
+                outputs=[output],
+            )
+        )
+    return chain(*events, **options)
+
+
+def compared(left: Trace, right: Trace, *rules: str, **options: Any) -> TraceDiff:
+    name_map = parse_name_map("\n".join(rules), "names.map")
+    return diff_traces(left, right, DiffOptions(name_map=name_map, **options))
+
+
+def test_names_line_up() -> None:
+    """One map covers event types, tensors and parameter names, and is printed as applied."""
+    left, right = model("layers.0.attn", "norm"), model("blocks.0.attention", "norm")
+    assert diff_traces(left, right).outcome is Outcome.DIVERGED
+    rules = "layers.*.attn -> blocks.*.attention", "layers.*.attn.* -> blocks.*.attention.*"
+    found = compared(left, right, *rules)
+    assert found.outcome is Outcome.EQUAL
+    assert found.normalisers == (
+        "names.map: 1 event name, 1 tensor name, 1 key of the right trace read as left's",
+    )
+    assert (found.warnings, found.unused_rules) == ((), ())
+
+
+def test_differences_keep_left_names() -> None:
+    """What differs under a map is reported by the left trace's names."""
+    found = compared(model("a"), model("b", values=2.0), "a -> b", "a.* -> b.*")
+    assert found.first is not None
+    assert found.first.difference.field == "payload.outputs[a.out]"
+
+
+def test_what_stays_unmatched_is_listed() -> None:
+    """Names without a counterpart are warnings, rules that fit nothing are unused rules."""
+    found = compared(model("a"), model("b"), "a -> b", "zzz -> y")
+    assert found.outcome is Outcome.DIVERGED
+    assert found.warnings == (
+        "only in the left trace: 1 tensor name: a.out",
+        "only in the right trace: 1 tensor name: b.out",
+        "only in the left trace: 1 key: a.weight",
+        "only in the right trace: 1 key: b.weight",
+    )
+    assert found.unused_rules == ("zzz -> y",)
+
+
+def test_a_swap_of_names() -> None:
+    """Two names may change places: every name is rewritten once."""
+    rules = "a -> b", "b -> a", "a.* -> b.*", "b.* -> a.*"
+    assert compared(model("a", "b"), model("b", "a"), *rules).outcome is Outcome.EQUAL
+
+
+def test_a_right_name_does_not_pass_for_a_mapped_one() -> None:
+    """Where left's `a` is right's `b`, right's own `a` is something else."""
+    left, right = model("a"), model("a")
+    found = compared(left, right, "event:a -> b")
+    assert found.outcome is Outcome.DIVERGED
+    assert found.warnings[:2] == (
+        "only in the left trace: 1 event name: a",
+        "only in the right trace: 1 event name: a",
+    )
+
+
+def test_declared_tolerances_go_on_to_fit() -> None:
+    """The left trace's rules name its own tensors, whatever the right one calls them."""
+    declared = [{"match": "a.out", "mode": "allclose", "atol": 1.0}]
+    left = model("a", header={"tolerances": declared})
+    right = model("b", values=1.5, header={"tolerances": declared})
+    found = compared(left, right, "a -> b", "a.* -> b.*")
+    assert found.outcome is Outcome.WITHIN_TOLERANCE
+    assert found.worst_within is not None
+    assert found.worst_within.rule_source == "declared: a.out"
+
+
+def test_the_module_that_a_recorder_puts_into_the_state() -> None:
+    """Module paths in the state are event names, keys of objects in it are keys."""
+    left = chain(
+        event("r", state={"module": "a", "training": ["a", "c"], "sums": {"a.w": 1}, "other": "a"})
+    )
+    right = chain(
+        event("r", state={"module": "b", "training": ["b", "c"], "sums": {"b.w": 1}, "other": "a"})
+    )
+    found = compared(left, right, "a -> b", "a.* -> b.*")
+    assert (found.outcome, found.warnings) == (Outcome.EQUAL, ())
+    assert compared(left, right, "key:a.* -> b.*").outcome is Outcome.DIVERGED
+
+
+def test_options_look_at_mapped_names() -> None:
+    """--only and --skip name events as left does."""
+    found = compared(model("a", "c"), model("b", "d"), "a -> b", "a.* -> b.*", only=("a",))
+    assert found.outcome is Outcome.EQUAL
+    assert found.normalisers[-1] == "only a compared"
+
+
+def test_a_map_that_makes_two_names_one_is_refused() -> None:
+    """Two left names for one right name would hide a difference."""
+    with pytest.raises(UsageError, match="would both stand for 'c'"):
+        compared(model("a", "b"), model("c"), "a -> c", "b -> c")

@@ -1,0 +1,55 @@
+"""Measured values outside tensors: the `[id, value]` pairs of lists called `top`.
+
+Knows events. Where both sides list the same ids in the same order, the values are measured and
+then taken for equal; another order is a difference that is not absorbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tracediff.diff.fields import TOP, same_scalar
+from tracediff.events import Event, ToleranceRule
+
+Take = Callable[[float], None]
+
+
+def level_tops(left: Event, right: Event, rule: ToleranceRule, take: Take) -> Event:
+    """Return the right event with left's values in its `top` lists; `take` is told each need."""
+    mine, other = left.payload.get("choice"), right.payload.get("choice")
+    if rule.mode != "allclose" or not isinstance(mine, Mapping) or mine == other:
+        return right
+    levelled = _levelled(mine, other, rule, take)
+    return replace(right, payload={**right.payload, "choice": levelled})
+
+
+def _levelled(left: Any, right: Any, rule: ToleranceRule, take: Take) -> Any:
+    if not isinstance(left, Mapping) or not isinstance(right, Mapping):
+        return right
+    found = {}
+    for key, value in right.items():
+        mine = left.get(key)
+        if key == TOP and _same_ids(mine, value):
+            for pair, counterpart in zip(mine or (), value, strict=True):
+                take(_share(pair[1], counterpart[1], rule))
+            found[key] = mine
+        else:
+            found[key] = _levelled(mine, value, rule, take)
+    return found
+
+
+def _same_ids(left: Any, right: Any) -> bool:
+    if not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
+        return False
+    pairs = (*left, *right)
+    if not all(isinstance(p, list) and len(p) == 2 and type(p[1]) is float for p in pairs):
+        return False
+    return all(same_scalar(p[0], q[0]) for p, q in zip(left, right, strict=True))
+
+
+def _share(left: float, right: float, rule: ToleranceRule) -> float:
+    error = abs(left - right)
+    allowed = rule.atol + rule.rtol * max(abs(left), abs(right))
+    return error / allowed if allowed > 0 else 0.0
