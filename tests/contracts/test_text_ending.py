@@ -9,6 +9,7 @@ from trace_building import chain, event
 from trace_edits import Edit, both, drop, put, repeat
 
 from tracediff.contracts.text_ending import ENDING_RULES
+from tracediff.events import Trace
 
 ALONE: list[Row] = [
     ("output-is-within-the-limit", "e21", "by-one", put("e00", "settings", max_output_tokens=4)),
@@ -120,6 +121,30 @@ def test_other_endings(
 def test_what_is_missing_at_the_end(missing: str, rules: set[str]) -> None:
     """A run without its end is not whole, and finishes less than once."""
     assert broken_rules(drop(missing)(main_line())) == rules
+
+
+REJECTION = event("f", event_type="request.rejected")
+ACCEPTED = event("a", event_type="request.accepted")
+
+
+@pytest.mark.parametrize(
+    ("trace", "found"),
+    [
+        pytest.param(chain(REJECTION, kind="text"), set(), id="at-once"),
+        pytest.param(chain(ACCEPTED, REJECTION, kind="text"), set(), id="after-a-look"),
+        pytest.param(
+            chain(REJECTION, ACCEPTED, kind="text"), {("text-run-is-whole", "f")}, id="goes-on"
+        ),
+        pytest.param(
+            chain(event("p", event_type="prefill.completed"), REJECTION, kind="text"),
+            {("text-run-is-whole", "p")},
+            id="answered-before",
+        ),
+    ],
+)
+def test_a_rejected_request(trace: Trace, found: set[tuple[str, str]]) -> None:
+    """A rejected request needs no answer; it must not have one, and nothing may follow."""
+    assert broken(trace) == found
 
 
 def test_selections_of_nothing() -> None:

@@ -94,9 +94,13 @@ def test_as_little_as_possible_is_held_back(sequences: list[str], pieces: list[s
         ("stop_sequence", "stop", "stop_sequence"),
         ("max_tokens", "length", "max_tokens"),
         ("context_window", "length", "model_context_window_exceeded"),
+        ("tool_calls", "tool_calls", "tool_use"),
+        ("refusal", "stop", "refusal"),
+        ("content_filter", "content_filter", "refusal"),
+        ("cancelled", None, None),
     ],
 )
-def test_words_of_other_interfaces(reason: str, openai: str, anthropic: str) -> None:
+def test_words_of_other_interfaces(reason: str, openai: str | None, anthropic: str | None) -> None:
     """Each reason has its word in the OpenAI and the Anthropic interface."""
     found = FinishReason(reason)
     assert (OPENAI_WORDS[found], ANTHROPIC_WORDS[found]) == (openai, anthropic)

@@ -5,6 +5,7 @@ from typing import Any
 from mutants.faulty_runs import Exchange, by, changing_result
 from mutants.text_rows import (
     RUN,
+    STEPS,
     STOPPED,
     row,
     short_run,
@@ -17,8 +18,8 @@ from tracediff.engine.stopping import FinishReason
 
 PUSH = "tracediff.engine.stopping:StopMatcher.push"
 FLUSH = "tracediff.engine.stopping:StopMatcher.flush"
-EMIT = f"{RUN}_TextRun._emit"
-LIMIT = f"{RUN}_TextRun._limit_reached"
+EMIT = f"{STEPS}TextRun._emit"
+LIMIT = f"{STEPS}TextRun._limit_reached"
 
 
 def _one_token_later(run: Any) -> FinishReason | None:
@@ -105,7 +106,7 @@ STOP_FAULTS = (
     row(
         "other-word-for-the-reason",
         *("e23", "choice", "stop-rule"),
-        by(f"{RUN}OPENAI_WORDS", dict.fromkeys(FinishReason, "length")),
+        by(f"{STEPS}OPENAI_WORDS", dict.fromkeys(FinishReason, "length")),
     ),
 )
 
@@ -189,7 +190,7 @@ STREAM_FAULTS = (
     row(
         "final-text-cut",
         *("e23", "choice", "detokenizer"),
-        Exchange(f"{RUN}_TextRun.complete", _final_text_cut),
+        Exchange(f"{STEPS}TextRun.complete", _final_text_cut),
     ),
 )
 

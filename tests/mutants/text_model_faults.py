@@ -256,7 +256,7 @@ MODEL_FAULTS = (
     row(
         "recorded-without-batch-axis",
         *("e04", "outputs", "layout-only"),
-        changing_result("tracediff.workloads.text:forward", _layout),
+        changing_result("tracediff.workloads.text_run:forward", _layout),
     ),
     row("cache-newest-first", *("e08", "outputs", "cache-position"), _appended(_newest_first)),
     row("cache-appended-twice", *("e04", "state", "cache-length"), _appended(_twice)),

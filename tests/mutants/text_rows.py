@@ -12,6 +12,7 @@ from text_runs import main_line, run
 from tracediff.events import Trace
 
 RUN = "tracediff.workloads.text:"
+STEPS = "tracediff.workloads.text_run:"
 STOPPED = {"stop_sequences": ["散射。", "射通"]}
 FILTERED = {"temperature": 0.5, "top_p": 0.8, "seed": 1}
 SAMPLED = {"temperature": 0.7, "seed": 1}

@@ -12,6 +12,7 @@ from mutants.text_rows import (
     NEAR_TIE,
     RUN,
     SAMPLED,
+    STEPS,
     TIE,
     differently_sampled_run,
     filtered_run,
@@ -30,9 +31,9 @@ ENCODE = "tracediff.engine.tokenizer:Tokenizer.encode"
 SETTINGS = "tracediff.workloads.text_settings:"
 PUSH = "tracediff.engine.stopping:StopMatcher.push"
 FLUSH = "tracediff.engine.stopping:StopMatcher.flush"
-EMIT = f"{RUN}_TextRun._emit"
-LIMIT = f"{RUN}_TextRun._limit_reached"
-GREEDY = f"{RUN}choose_greedy"
+EMIT = f"{STEPS}TextRun._emit"
+LIMIT = f"{STEPS}TextRun._limit_reached"
+GREEDY = f"{STEPS}choose_greedy"
 
 
 def _other_id(part: str) -> Exchange:
@@ -160,7 +161,7 @@ CHOICE_FAULTS = (
         "noise-flips-a-near-tie",
         *("e05", "choice", "near-tie"),
         NEAR_TIE,
-        changing_result(f"{RUN}forward", _noisy_forward),
+        changing_result(f"{STEPS}forward", _noisy_forward),
         golden=nearly_tied_run,
     ),
     row("second-best-chosen", *("e05", "choice", "sampler"), by(GREEDY, _second_best)),
@@ -211,21 +212,21 @@ RANDOM_FAULTS = (
     row(
         "generator-made-anew-each-step",
         *("e09", "rng", "rng-counter"),
-        Exchange(f"{RUN}_draw_token", _starts_again),
+        Exchange(f"{STEPS}_draw_token", _starts_again),
         golden=sampled_run,
         **SAMPLED,
     ),
     row(
         "seed-off-by-one",
         *("e05", "rng", "seed"),
-        changing_arguments(f"{RUN}PhiloxGenerator", lambda seed: (seed + 1,)),
+        changing_arguments(f"{STEPS}PhiloxGenerator", lambda seed: (seed + 1,)),
         golden=sampled_run,
         **SAMPLED,
     ),
     row(
         "seed-through-float64",
         *("e05", "rng", "seed"),
-        changing_arguments(f"{RUN}PhiloxGenerator", lambda seed: (int(float(seed)),)),
+        changing_arguments(f"{STEPS}PhiloxGenerator", lambda seed: (int(float(seed)),)),
         golden=long_seed_run,
         temperature=0.7,
         seed=LONG_SEED,
@@ -242,7 +243,7 @@ RANDOM_FAULTS = (
         "other-generator",
         *("e05", "rng", "rng-algorithm"),
         Exchange(
-            f"{RUN}Draw",
+            f"{STEPS}Draw",
             lambda original: lambda **fields: original(**{**fields, "algorithm": "mt19937"}),
         ),
         golden=sampled_run,

@@ -7,6 +7,7 @@ from tool_runs import GENERATED, choice, ending, proposing, run_with, states, th
 from toolcalls.calendar_tool import ARGUMENTS, SPEC
 
 from tracediff.contracts import check_trace
+from tracediff.workloads.run import run_fixture
 from tracediff.workloads.tool import World
 from tracediff.workloads.tool_injections import Injection
 
@@ -100,6 +101,16 @@ def test_a_cut_off_proposal_is_not_executed_even_if_it_parses() -> None:
     assert choice(trace, "proposal.generated")["finish_reason"] == "max_tokens"
     assert choice(trace, "proposal.rejected")["reason"] == "truncated"
     assert states(trace) == [*GENERATED, ("proposal.rejected", "PROPOSAL_REJECTED")]
+
+
+@pytest.mark.parametrize("limit", range(1, 27))
+def test_cut_off_at_every_length(limit: int) -> None:
+    """Wherever max_tokens cuts the arguments: truncated in the trace, and never executed."""
+    trace = run_fixture("tool-001", {"max_proposal_tokens": limit})
+    assert choice(trace, "proposal.generated")["finish_reason"] == "max_tokens"
+    assert choice(trace, "proposal.rejected")["reason"] == "truncated"
+    assert states(trace) == [*GENERATED, ("proposal.rejected", "PROPOSAL_REJECTED")]
+    assert ending(trace) == ("proposal-rejected", False)
 
 
 def with_title(**keywords: Any) -> dict[str, Any]:

@@ -75,11 +75,12 @@ def _facts(recorded: Recorded) -> tuple[str, dict[str, Any]]:
     assembly = recorded.assembly
     messages = [assemble(assembly, choice) for choice in assembly.choices]
     facts: dict[str, Any] = {}
-    if recorded.assembly.failure is not None:
-        failure = recorded.assembly.failure
+    if assembly.failure is not None:
+        failure = assembly.failure
         facts["error"] = " ".join(filter(None, (failure.type, failure.code, failure.message)))
-    finishes = [str(finish_of(assembly, c, recorded.request) or "none") for c in assembly.choices]
-    facts["finish"] = ", ".join(finishes) or "none"
+    missing = "none" if assembly.failure is None else "error"
+    finishes = [str(finish_of(assembly, c, recorded.request) or missing) for c in assembly.choices]
+    facts["finish"] = ", ".join(finishes) or missing
     calls = [call for message in messages for call in message.get("tool_calls", ())]
     if calls:
         facts["tool_calls"] = [f"{call['name']} {call['arguments']}" for call in calls]

@@ -43,9 +43,11 @@ def import_sse(
 ) -> None:
     """Record the answer that a capture holds, streamed or not, layer by layer.
 
-    Chunked, gzip and deflate bodies are unpacked where the head says so. Exit status: 0 the answer
-    is whole and keeps its contract, 1 a rule is broken, 2 it is not whole: what there is stays in
-    TRACE.partial, which never compares as equal.
+    Chunked, gzip and deflate bodies are unpacked where the head says so.
+
+    Exit status: 0 the answer is whole and keeps its contract, 1 a rule is
+    broken, 2 it is not whole: what there is stays in TRACE.partial, which
+    never compares as equal.
     """
     # Recording loads numpy, which the list of commands does not need.
     from tracediff.storage import TraceWriter

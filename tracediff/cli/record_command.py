@@ -65,9 +65,12 @@ def record(
 ) -> None:
     """Send a request to a model server and record the answer, layer by layer.
 
-    Tried again are 429, 500, 502, 503, 504 and lost connections, after the time that Retry-After
-    says; a used-up quota is not. Neither key nor URL are recorded. Exit status: 0 the answer is
-    whole and keeps its contract, 1 a rule is broken (an error is an answer too), 2 it is not whole.
+    Tried again are 429, 500, 502, 503, 504 and lost connections, after the
+    time that Retry-After says; a used-up quota is not. Neither key nor URL
+    are recorded.
+
+    Exit status: 0 the answer is whole and keeps its contract, 1 a rule is
+    broken (an error is an answer too), 2 it is not whole.
     """
     # The module itself is called record: what it needs is loaded when it is used.
     from tracediff.storage.sources import open_source

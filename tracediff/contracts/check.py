@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracediff.contracts.agent import AGENT_RULES
 from tracediff.contracts.effects import EFFECT_RULES
 from tracediff.contracts.effects_kept import KEPT_EFFECT_RULES
 from tracediff.contracts.effects_permitted import PERMISSION_RULES
@@ -12,6 +13,7 @@ from tracediff.contracts.image import IMAGE_RULES
 from tracediff.contracts.randomness import RANDOMNESS_RULES
 from tracediff.contracts.rule import Rule, Violation
 from tracediff.contracts.sequences import SEQUENCE_RULES
+from tracediff.contracts.stream import STREAM_RULES
 from tracediff.contracts.tensor_records import TENSOR_RECORD_RULES
 from tracediff.contracts.tensor_statistics import TENSOR_STATISTICS_RULES
 from tracediff.contracts.text import TEXT_RULES
@@ -26,6 +28,7 @@ ALL_RULES: tuple[Rule, ...] = (
     *TENSOR_RECORD_RULES,
     *TENSOR_STATISTICS_RULES,
     *TEXT_RULES,
+    *STREAM_RULES,
     *IMAGE_RULES,
     *EFFECT_RULES,
     *PERMISSION_RULES,
@@ -33,6 +36,7 @@ ALL_RULES: tuple[Rule, ...] = (
     *TOOL_PROPOSAL_RULES,
     *TOOL_RECORD_RULES,
     *TOOL_ANSWER_RULES,
+    *AGENT_RULES,
 )
 
 

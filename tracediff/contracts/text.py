@@ -13,6 +13,7 @@ from tracediff.contracts.text_cache import CACHE_RULES
 from tracediff.contracts.text_ending import ENDING_RULES
 from tracediff.contracts.text_events import choice_of, of_type, selected_ids
 from tracediff.contracts.text_input import INPUT_RULES
+from tracediff.contracts.text_lanes import for_each_lane
 from tracediff.contracts.text_output import OUTPUT_RULES
 from tracediff.contracts.text_selection import SELECTION_RULES
 from tracediff.events import Trace
@@ -88,9 +89,7 @@ KNOWN_ANSWERS = (
 
 TEXT_RULES = (
     *KNOWN_ANSWERS,
-    *INPUT_RULES,
-    *CACHE_RULES,
-    *SELECTION_RULES,
-    *OUTPUT_RULES,
-    *ENDING_RULES,
+    *for_each_lane(
+        (*INPUT_RULES, *CACHE_RULES, *SELECTION_RULES, *OUTPUT_RULES, *ENDING_RULES),
+    ),
 )

@@ -11,10 +11,14 @@ from types import MappingProxyType
 
 from tracediff.contracts.rule import Finding, Rule
 from tracediff.contracts.text_events import (
+    CONTENT_FILTER,
     CONTEXT_WINDOW,
+    CUT_SHORT,
     EOS,
     MAX_TOKENS,
+    REFUSAL,
     STOP_SEQUENCE,
+    TOOL_CALLS,
     choice_of,
     has_text_events,
     kept_logits,
@@ -32,12 +36,18 @@ OTHERS_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         STOP_SEQUENCE: ("stop", "stop_sequence"),
         MAX_TOKENS: ("length", "max_tokens"),
         CONTEXT_WINDOW: ("length", "model_context_window_exceeded"),
+        TOOL_CALLS: ("tool_calls", "tool_use"),
+        REFUSAL: ("stop", "refusal"),
+        CONTENT_FILTER: ("content_filter", "refusal"),
     }
 )
 """Each reason in the words of OpenAI's chat completions and of Anthropic's messages."""
 
 WHOLE = ("prefill.completed", "token.selected", "response.completed", "resources.released")
 """What every text run does at least once."""
+
+REJECTED = "request.rejected"
+"""What is recorded instead of an answer to a request that cannot be taken."""
 
 AROUND_PREFILL = (
     "request.accepted",
@@ -132,6 +142,8 @@ def _reasons_agree(trace: Trace) -> Iterator[Finding]:
 
 
 def _finishes_once(trace: Trace) -> Iterator[Finding]:
+    if of_type(trace, REJECTED):
+        return
     finished = [event for event in trace.events if choice_of(event, "status") == "FINISHED"]
     released = of_type(trace, "resources.released")
     for name, events in (("FINISHED", finished), ("resources.released", released)):
@@ -141,11 +153,24 @@ def _finishes_once(trace: Trace) -> Iterator[Finding]:
 
 
 def _run_is_whole(trace: Trace) -> Iterator[Finding]:
+    if of_type(trace, REJECTED):
+        yield from _rejection_is_the_end(trace)
+        return
     # Other engines share some names; a completed prefill shows that the run uses all of them.
     prefilled = bool(of_type(trace, "prefill.completed"))
+    # What ends a run from outside may come before the first selection.
+    cut_short = any(choice_of(e, "finish_reason") in CUT_SHORT for e in trace.events)
     for event_type in (*WHOLE, *(AROUND_PREFILL if prefilled else ())):
-        if not of_type(trace, event_type):
+        if not of_type(trace, event_type) and not (cut_short and event_type == "token.selected"):
             yield None, f"there is no {event_type}"
+
+
+def _rejection_is_the_end(trace: Trace) -> Iterator[Finding]:
+    for event in of_type(trace, REJECTED):
+        if event is not trace.events[-1]:
+            yield event.event_id, "a rejected request goes on"
+        for later in of_type(trace, *WHOLE):
+            yield later.event_id, f"{later.event_type} of a request that is rejected"
 
 
 def _has_text_events(trace: Trace) -> Iterator[Finding]:
@@ -166,7 +191,8 @@ ENDING_RULES = (
     ),
     Rule(
         "text-run-is-whole",
-        "a text run goes from request and prefill to its response and releases what it held",
+        "a text run goes from request and prefill to its response and releases what it held, or "
+        "ends where its request is rejected",
         has_text_events,
         _run_is_whole,
     ),

@@ -14,6 +14,7 @@ from tracediff.events import Event, Trace
 TEXT_EVENTS = frozenset(
     {
         "request.accepted",
+        "request.rejected",
         "context.rendered",
         "input.tokenized",
         "prefill.started",
@@ -34,7 +35,12 @@ PASSES = ("prefill.completed", "decode.completed")
 
 EOS, STOP_SEQUENCE = "eos", "stop_sequence"
 MAX_TOKENS, CONTEXT_WINDOW = "max_tokens", "context_window"
+TOOL_CALLS, REFUSAL, CONTENT_FILTER = "tool_calls", "refusal", "content_filter"
+CANCELLED = "cancelled"
 """Why a run ended."""
+
+CUT_SHORT = (REFUSAL, CONTENT_FILTER, CANCELLED)
+"""Ends from outside the model: what it held back then is not returned."""
 
 
 def of_type(trace: Trace, *types: str) -> list[Event]:

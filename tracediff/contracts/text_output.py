@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from tracediff.contracts.rule import Finding, Rule
 from tracediff.contracts.text_events import (
+    CUT_SHORT,
     EOS,
     STOP_SEQUENCE,
     choice_of,
@@ -71,7 +72,7 @@ def _other_tokens_are_returned(trace: Trace) -> Iterator[Finding]:
         reason = choice_of(event, "finish_reason")
         selected = choice_of(event, "output_tokens_selected")
         returned = choice_of(event, "output_tokens_returned")
-        is_cut = reason == STOP_SEQUENCE and 0 <= returned <= selected
+        is_cut = reason in (STOP_SEQUENCE, *CUT_SHORT) and 0 <= returned <= selected
         if reason != EOS and returned != selected and not is_cut:
             yield event.event_id, f"ends by {reason} with {returned} of {selected} tokens returned"
 

@@ -5,8 +5,9 @@ Knows text only. Must not know models or traces.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class FinishReason(StrEnum):
@@ -16,23 +17,42 @@ class FinishReason(StrEnum):
     STOP_SEQUENCE = "stop_sequence"
     MAX_TOKENS = "max_tokens"
     CONTEXT_WINDOW = "context_window"
+    TOOL_CALLS = "tool_calls"
+    REFUSAL = "refusal"
+    CONTENT_FILTER = "content_filter"
+    CANCELLED = "cancelled"
 
 
-OPENAI_WORDS = {
-    FinishReason.EOS: "stop",
-    FinishReason.STOP_SEQUENCE: "stop",
-    FinishReason.MAX_TOKENS: "length",
-    FinishReason.CONTEXT_WINDOW: "length",
-}
-"""`finish_reason` of OpenAI's chat completions API."""
+OPENAI_WORDS: Mapping[FinishReason, str | None] = MappingProxyType(
+    {
+        FinishReason.EOS: "stop",
+        FinishReason.STOP_SEQUENCE: "stop",
+        FinishReason.MAX_TOKENS: "length",
+        FinishReason.CONTEXT_WINDOW: "length",
+        FinishReason.TOOL_CALLS: "tool_calls",
+        FinishReason.REFUSAL: "stop",
+        FinishReason.CONTENT_FILTER: "content_filter",
+        FinishReason.CANCELLED: None,
+    }
+)
+"""`finish_reason` of OpenAI's chat completions API; None where nobody is left to hear it."""
 
-ANTHROPIC_WORDS = {
-    FinishReason.EOS: "end_turn",
-    FinishReason.STOP_SEQUENCE: "stop_sequence",
-    FinishReason.MAX_TOKENS: "max_tokens",
-    FinishReason.CONTEXT_WINDOW: "model_context_window_exceeded",
-}
-"""`stop_reason` of Anthropic's messages API."""
+ANTHROPIC_WORDS: Mapping[FinishReason, str | None] = MappingProxyType(
+    {
+        FinishReason.EOS: "end_turn",
+        FinishReason.STOP_SEQUENCE: "stop_sequence",
+        FinishReason.MAX_TOKENS: "max_tokens",
+        FinishReason.CONTEXT_WINDOW: "model_context_window_exceeded",
+        FinishReason.TOOL_CALLS: "tool_use",
+        FinishReason.REFUSAL: "refusal",
+        FinishReason.CONTENT_FILTER: "refusal",
+        FinishReason.CANCELLED: None,
+    }
+)
+"""`stop_reason` of Anthropic's messages API; None where nobody is left to hear it."""
+
+CUT_SHORT = frozenset({FinishReason.REFUSAL, FinishReason.CONTENT_FILTER, FinishReason.CANCELLED})
+"""Reasons that come from outside the model: what it held back then is not returned."""
 
 
 class StopMatcher:

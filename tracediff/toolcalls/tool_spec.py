@@ -80,6 +80,11 @@ def read_tool_spec(found: Mapping[str, Any], capability: Mapping[str, Any]) -> T
     )
 
 
+def find_unsupported(schema: Any, path: str) -> Rejection | None:
+    """Return what in a schema is not understood, None where everything is."""
+    return next(_breaches(schema, path, 0), None)
+
+
 def _faults(found: Mapping[str, Any], capability: Mapping[str, Any]) -> Iterator[Rejection]:
     for key in ("name", "version"):
         if not isinstance(found.get(key), str) or not found[key]:

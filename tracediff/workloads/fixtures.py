@@ -12,6 +12,7 @@ _MODULES: Final = {
     "text-001": "tracediff.workloads.text_fixture",
     "image-001": "tracediff.workloads.image_fixture",
     "tool-001": "tracediff.workloads.tool_fixture",
+    "agent-001": "tracediff.workloads.agent_fixture",
     "ddim-2d": "tracediff.workloads.ddim_2d_fixture",
 }
 

@@ -7,10 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Protocol
 
 from tracediff.engine.decoder import DecoderConfig
 from tracediff.engine.tokenizer import Segment, Tokenizer
 from tracediff.workloads.definitions import Definition
+
+
+class Vocabulary(Protocol):
+    """What a text run needs of a tokenizer, whichever fixture it comes from."""
+
+    @property
+    def eos(self) -> int:
+        """The id of the token that ends an answer."""
+
+    @property
+    def masked(self) -> Sequence[int]:
+        """Ids that are never chosen."""
+
+    @property
+    def pieces(self) -> Mapping[int, str]:
+        """The spelling of every id."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """From text to ids."""
 
 
 class TextModel:

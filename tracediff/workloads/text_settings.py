@@ -6,7 +6,7 @@ Knows settings, and builds the processors that they switch on. Must not know run
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from tracediff.engine.processors import (
     Processor,
@@ -22,7 +22,10 @@ from tracediff.engine.tokenizer import Segment
 from tracediff.errors import UsageError
 from tracediff.workloads.definitions import Definition
 from tracediff.workloads.settings import integer, number, switch, text, texts
-from tracediff.workloads.text_model import TextModel
+from tracediff.workloads.text_model import TextModel, Vocabulary
+
+Allowed: TypeAlias = Callable[[tuple[int, ...]], list[int]]
+"""Lists the ids that may follow those that were chosen."""
 
 SETTINGS = (
     text("prompt", "the user's text; the vocabulary must cover it"),
@@ -62,14 +65,21 @@ def tokenize_prompt(definition: Definition, settings: Mapping[str, Any]) -> list
     return ids
 
 
-def build_processors(model: TextModel, settings: Mapping[str, Any]) -> tuple[Processor, ...]:
-    """Return the processors that are switched on, in the fixture's order."""
+def build_processors(
+    model: Vocabulary, settings: Mapping[str, Any], allowed: Allowed | None = None
+) -> tuple[Processor, ...]:
+    """Return the processors that are switched on, in the fixture's order.
+
+    `allowed` stands in for the outputs that the setting `grammar` lists.
+    """
     processors = [
         control_token_mask(model.masked),
         minimum_length_eos_mask(settings["minimum_output_tokens"], model.eos),
     ]
-    if settings["grammar"]:
-        processors.append(grammar_mask(_allowed_by(settings["grammar"], model)))
+    if allowed is None and settings["grammar"]:
+        allowed = _allowed_by(settings["grammar"], model)
+    if allowed is not None:
+        processors.append(grammar_mask(allowed))
     if settings["repetition_penalty"] != 1:
         processors.append(repetition_penalty(settings["repetition_penalty"]))
     if settings["temperature"] > 0:
@@ -81,7 +91,7 @@ def build_processors(model: TextModel, settings: Mapping[str, Any]) -> tuple[Pro
     return tuple(processors)
 
 
-def _allowed_by(outputs: Sequence[str], model: TextModel) -> Callable[[tuple[int, ...]], list[int]]:
+def _allowed_by(outputs: Sequence[str], model: Vocabulary) -> Allowed:
     """Return the function that lists the ids which keep an allowed output reachable."""
     sequences = [(*model.tokenizer.encode([Segment(output)]), model.eos) for output in outputs]
 

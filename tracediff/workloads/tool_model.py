@@ -28,6 +28,7 @@ from tracediff.engine.processors import (
 from tracediff.engine.sampling import choose_greedy
 from tracediff.engine.tokenizer import Segment, Tokenizer
 from tracediff.workloads.definitions import Definition
+from tracediff.workloads.text_model import Vocabulary
 
 TOP = 2
 """How many of the highest processed logits a step lists: the winner and the runner-up."""
@@ -60,6 +61,7 @@ class ToolText:
         self.pieces: dict[int, str] = dict(enumerate(tokenizer["pieces"]))
         self.control: list[int] = tokenizer["control_ids"]
         self.eos: int = tokenizer["eos_id"]
+        self.masked = [token for token in self.control if token != self.eos]
         self.tokenizer = Tokenizer(self.pieces, self.control)
 
     def first_prompt(self, settings: Mapping[str, Any]) -> Prompt:
@@ -160,7 +162,7 @@ def prefill(decoder: Decoder, prompt: Prompt, earlier: Prefill | None = None) ->
 
 
 def generate_proposal(
-    decoder: Decoder, text: ToolText, start: Prefill, grammar: JsonGrammar, limit: int
+    decoder: Decoder, text: Vocabulary, start: Prefill, grammar: JsonGrammar, limit: int
 ) -> Generation:
     """Choose greedily what the grammar allows until it is complete or the limit is reached."""
 
@@ -180,7 +182,7 @@ def generate_answer(
     on_piece: Callable[[str], None],
 ) -> Generation:
     """Choose ordinary tokens greedily until the end token or the limit is reached."""
-    mask = control_token_mask([token for token in text.control if token != text.eos])
+    mask = control_token_mask(text.masked)
 
     def ended(chosen: tuple[int, ...]) -> CallEnd | None:
         if chosen[-1] == text.eos:
@@ -193,7 +195,7 @@ def generate_answer(
 
 def _generate(
     decoder: Decoder,
-    text: ToolText,
+    text: Vocabulary,
     start: Prefill,
     processor: Processor,
     ended: Callable[[tuple[int, ...]], CallEnd | None],

@@ -39,7 +39,8 @@ class Workload:
     """One fixture: its settings, the injections it knows, and the function that runs it.
 
     `validate` raises for settings that are allowed one by one and impossible together, before
-    anything is recorded. Event ids start with `event_prefix`.
+    anything is recorded. Event ids start with `event_prefix`. `nan_tensors` are globs of tensors in
+    which NaN is meant to be: a golden with NaN in any other fails the gate.
     """
 
     name: str
@@ -49,3 +50,4 @@ class Workload:
     tolerances: Tolerances = Tolerances()
     validate: Callable[[Definition, Mapping[str, Any]], object] = lambda definition, settings: None
     event_prefix: str = "e"
+    nan_tensors: Sequence[str] = ()

@@ -9,6 +9,9 @@ from tracediff.diff.result import MISSING, Cause
 from tracediff.events import Event
 
 _FINISH_LEAVES: Final = (FINISH_REASON, "finish_reason_openai", "finish_reason_anthropic")
+LOOP_STOP: Final = "stop_reason"
+"""Why a loop of several generations ended; each of them has a finish reason of its own."""
+
 _TOKENS: Final = "output_tokens_selected"
 _TYPE_FIELDS: Final = ("component", "event_type")
 
@@ -29,6 +32,9 @@ def stop_rule(findings: Findings) -> Cause | None:
 
 
 def _other_stop(findings: Findings) -> Cause | None:
+    loop, other_loop = findings.last_choices(LOOP_STOP)
+    if loop is not None and other_loop is not None and loop != other_loop:
+        return _reasons_differ(findings, loop, other_loop)
     sides = [[_finish_reason(event) for event in events] for events in findings.all_events()]
     pairs = zip(*([reason for reason in side if reason] for side in sides), strict=False)
     reasons = list(pairs)
