@@ -22,11 +22,25 @@ ALLOWED = {
     "contracts": {"errors", "events"},
     "diff": {"errors", "events"},
     "workloads": {"errors", "events", "recording", "engine", "toolcalls", "suggestions"},
-    "render": {"errors", "events", "diff", "contracts"},
+    "render": {"errors", "events", "diff", "contracts", "comparison", "gate", "calibration"},
+    "calibration": {"errors", "events", "diff"},
+    "integrations": {"errors", "events", "recording", "engine"},
+    "importing": {"errors", "events", "recording", "storage"},
     "comparison": {"errors", "events", "storage", "diff"},
+    "gate": {"errors", "events", "storage", "contracts", "diff", "comparison", "workloads"},
     "cli": {
         *("errors", "events", "storage", "recording", "contracts", "diff", "comparison"),
-        *("workloads", "render", "suggestions", "__init__"),
+        *("workloads", "gate", "render", "serving", "suggestions", "__init__"),
+        *("calibration", "importing"),
+        *("streaming", "client"),
+    },
+    "streaming": {"errors", "events", "recording"},
+    "client": {"errors", "recording", "streaming"},
+    "serving": {
+        *("errors", "events", "storage", "recording", "engine", "workloads", "suggestions"),
+    },
+    "pytest_plugin": {
+        *("errors", "events", "storage", "recording", "diff", "gate", "render", "cli"),
     },
     "__main__": {"cli", "__init__"},
     "__init__": {
@@ -36,16 +50,27 @@ ALLOWED = {
 """What each part of the package may import of the others."""
 
 HOMES = {
-    "orjson": {"storage"},
+    "orjson": {"storage", "streaming"},
     "jsonschema": {"storage", "toolcalls"},
     "referencing": {"storage", "toolcalls"},
     "zstandard": {"storage"},
+    "fastapi": {"serving"},
+    "starlette": {"serving"},
+    "pydantic": {"serving"},
+    "uvicorn": {"serving"},
+    "onnx": {"integrations"},
+    "onnxruntime": {"integrations"},
+    "google": {"integrations"},
+    "torch": {"integrations"},
+    "httpx": {"client"},
     "typer": {"cli"},
+    "pytest": {"pytest_plugin"},
     "rich": {"cli", "render"},
     "safetensors": {"workloads"},
-    "blake3": {"events", "recording", "workloads"},
+    "blake3": {"events", "integrations", "recording", "workloads"},
     "numpy": {
         *("contracts", "diff", "engine", "events", "recording", "render", "storage", "workloads"),
+        *("calibration", "importing", "integrations"),
     },
 }
 """Where each outside package may be imported; all others are not allowed at all."""

@@ -16,7 +16,13 @@ import tracediff
 from tracediff.workloads.fixtures import WORKLOADS
 from tracediff.workloads.run import golden_path
 
-LARGEST = {"text-001": 150_000, "image-001": 200_000, "tool-001": 80_000, "ddim-2d": 10_000}
+LARGEST = {
+    "text-001": 150_000,
+    "image-001": 200_000,
+    "tool-001": 80_000,
+    "ddim-2d": 10_000,
+    "agent-001": 30_000,
+}
 
 BRANCHES = [
     (name, injection)

@@ -181,6 +181,29 @@ def test_stop_sequence_that_is_not_held_back() -> None:
     assert found.cause.evidence["returned"] == "</"
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "kind"),
+    [
+        pytest.param(b'{"model":"m"}', b'{"model":"n"}', "artifact-changed", id="model"),
+        pytest.param(b'{"messages":[1]}', b'{"messages":[2]}', "input-changed", id="messages"),
+        pytest.param(b'{"tools":[1]}', b"{}", "input-changed", id="tools"),
+        pytest.param(b'{"temperature":0}', b'{"temperature":1}', None, id="settings"),
+        pytest.param(b'{"user":"a"}', b'{"user":"b"}', None, id="other-entries"),
+        pytest.param(b'{"seed": 1}', b'{"seed":1}', None, id="spelling"),
+    ],
+)
+def test_requests(left: bytes, right: bytes, kind: str | None) -> None:
+    """Requests differ in what they ask; what they only set is a trigger."""
+    mine, other = traced(PLAIN, request=left), traced(PLAIN, request=right)
+    found = diff_traces(mine, other)
+    if kind is None:
+        assert found.outcome is Outcome.EQUAL
+        assert bool(found.triggers) is (left != right.replace(b":", b": "))
+        return
+    assert found.cause is not None
+    assert (found.cause.kind, found.cause.component) == (kind, "request")
+
+
 def test_one_side_stops_earlier() -> None:
     """A text that a limit cuts short is told from another text."""
     found = compared(chat(say("a", "b", "c")), chat(say("a", "b"), finish="length"))

@@ -1,4 +1,4 @@
-"""What a recorder can be handed beyond plain values: tensors with their places, and draws.
+"""What a recorder can be handed beyond plain values: tensors in several states, and draws.
 
 Knows data only; how they are summarised and written is the recorder's matter.
 """
@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from tracediff.events.element_types import Array
+    from tracediff.recording.levels import TensorLevel
+    from tracediff.recording.summary import TensorSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,32 @@ class Tensor:
     array: ArrayLike
     logical: Mapping[str, Any] = field(default_factory=dict)
     dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An array that nobody will change: the recorder may summarise it later, with others.
+
+    `level` is that of the recorder if not given; the rest is as in `Tensor`.
+    """
+
+    array: Array
+    logical: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str | None = None
+    level: TensorLevel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """A tensor whose summary was made elsewhere, on its own device for example.
+
+    The summary is the one that `summarise_tensor` makes, to the bit: equal digests with other
+    statistics read as an altered record. `array` is kept as a file if it is given.
+    """
+
+    summary: TensorSummary
+    logical: Mapping[str, Any] = field(default_factory=dict)
+    array: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)

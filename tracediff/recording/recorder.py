@@ -6,6 +6,7 @@ with.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,19 +14,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from tracediff.errors import IllegalState, UsageError
-from tracediff.events import Event, TensorRecord, Tolerances
-from tracediff.events.event import FORMAT, KINDS, PRIVATE_PREFIX
-from tracediff.events.tensors import tensor_to_json
+from tracediff.events import Event, Tolerances
+from tracediff.events.event import FORMAT, KINDS, PRIVATE_PREFIX, TENSOR_SECTIONS
 from tracediff.events.tolerances import tolerances_to_json
 from tracediff.events.validity import InvalidField, event_from_json
 from tracediff.recording.levels import TensorLevel, parse_level
+from tracediff.recording.pending import PendingEvents
 from tracediff.recording.plain import plain_json
-from tracediff.recording.recordable import Draw, Tensor, draw_to_json
+from tracediff.recording.recordable import Draw, draw_to_json
 from tracediff.recording.sinks import EventSink
-from tracediff.recording.summary import summarise_tensor
+from tracediff.recording.tensor_records import Recordable, TensorRecorder
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,7 +43,8 @@ class Recorder:
 
     `sink` is a path (written as JSONL, `.gz` compressed) or an EventSink. `tensors` is the level:
     `digest`, `sketch`, `values`, `values=N` or `full`. `clock` gives nanoseconds; a sink that keeps
-    times gets the time of each event.
+    times gets the time of each event. Threads may share a recorder: each event is whole, and
+    follows the one recorded before it, by whichever thread, unless it names its `parent`.
     """
 
     def __init__(
@@ -71,9 +71,30 @@ class Recorder:
             self._header["tolerances"] = tolerances_to_json(tolerances)
         self._clock = clock
         self._count = 0
+        self._tensors = TensorRecorder(self._level, self._sink)
+        self._pending = PendingEvents(self._tensors)
         self._last: Event | None = None
         self._last_at = 0
         self._closed = False
+        self._lock = threading.RLock()
+        self._sources: list[Callable[[], None]] = []
+
+    def add_source(self, flush: Callable[[], None]) -> None:
+        """Have `flush` called before anything else is recorded and before the end.
+
+        It records what a source of events has held back; called again meanwhile, it does nothing.
+        """
+        self._sources.append(flush)
+
+    def remove_source(self, flush: Callable[[], None]) -> None:
+        """Take back what `add_source` was given, after one last call of it."""
+        flush()
+        self._sources.remove(flush)
+
+    @property
+    def level(self) -> TensorLevel:
+        """How much of each tensor is kept."""
+        return self._level
 
     def __enter__(self) -> Self:
         return self
@@ -103,9 +124,9 @@ class Recorder:
         artifacts: Mapping[str, str] | None = None,
         state: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
-        inputs: Mapping[str, ArrayLike | Tensor] | None = None,
+        inputs: Mapping[str, ArrayLike | Recordable] | None = None,
         rng: Sequence[Draw] | None = None,
-        outputs: Mapping[str, ArrayLike | Tensor] | None = None,
+        outputs: Mapping[str, ArrayLike | Recordable] | None = None,
         choice: Mapping[str, Any] | None = None,
         commit: Mapping[str, Any] | None = None,
         ids: Mapping[str, Any] | None = None,
@@ -117,13 +138,12 @@ class Recorder:
 
         `parent` is the id of the event that caused this one, the previous event if not given; the
         remaining arguments are the payload's sections (`private` holds `x-…` keys). Tensors are
-        summarised at once, so that changing an array afterwards does not alter the record.
+        summarised at once, so that changing an array afterwards does not alter the record; only
+        a `Snapshot`, which nobody changes, may wait for others like it.
         Raises UsageError for values that a trace cannot hold, IllegalState after `close`.
         """
-        if self._closed:
-            raise IllegalState("the recording is closed; no event can follow")
+        self._flush_sources()
         sections = {
-            "trace": self._header if self._count == 0 else None,
             "lane": lane,
             "joins": list(joins) or None,
             "artifacts": artifacts,
@@ -140,10 +160,27 @@ class Recorder:
         payload = {
             key: plain_json(value, key) for key, value in sections.items() if value is not None
         }
-        # Tensor records are plain already, and long: only their logical places are looked at.
-        for section, tensors in (("inputs", inputs), ("outputs", outputs)):
+        for section, tensors in zip(TENSOR_SECTIONS, (inputs, outputs), strict=True):
             if tensors is not None:
-                payload[section] = self._tensors(section, tensors)
+                payload[section] = self._tensors.record_all(section, tensors)
+        with self._lock:
+            return self._record(payload, parent, joins, component, event_type, logical_step)
+
+    def _record(
+        self,
+        payload: dict[str, Any],
+        parent: str | None,
+        joins: Sequence[str],
+        component: str,
+        event_type: str,
+        logical_step: int,
+    ) -> str:
+        if self._closed:
+            raise IllegalState("the recording is closed; no event can follow")
+        if self._count == 0:
+            payload = {"trace": plain_json(self._header, "trace"), **payload}
+        # Tensor records are right as they are made, and long: only the rest is examined.
+        tensors = {section: payload.pop(section) for section in TENSOR_SECTIONS if section in payload}
         line = {
             "trace_id": self._trace_id,
             "event_id": f"{self._prefix}{self._count:02d}",
@@ -157,32 +194,58 @@ class Recorder:
             event = event_from_json(line)
         except InvalidField as error:
             raise UsageError(f"cannot record {component} {event_type}: {error}") from None
-        self._append(event)
+        payload.update(tensors)
+        self._count += 1
+        self._pending.add(event, self._clock())
+        if self._pending.is_due:
+            self._write_pending()
         return event.event_id
 
     def close(self) -> None:
         """Write the last event with the event count and make the trace final."""
+        if not self._closed:
+            self._flush_sources()
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         if self._closed:
             raise IllegalState("the recording is closed already")
-        if self._last is None:
+        if self._count == 0:
             self.abandon()
             raise IllegalState("nothing was recorded; a trace has at least one event")
-        self._closed = True
         try:
+            self._write_pending()
+            self._closed = True
             last = self._last
+            assert last is not None
             payload = {**last.payload, "end": {"events": self._count}}
             self._sink.write(replace(last, payload=payload), at=self._last_at)
             self._sink.finish()
         except BaseException:
+            self._closed = True
             self._sink.abandon()
             raise
 
     def abandon(self) -> None:
         """Stop recording; what was recorded stays recognisably incomplete."""
+        try:
+            if not self._closed:
+                self._flush_sources()
+        finally:
+            with self._lock:
+                self._abandon()
+
+    def _flush_sources(self) -> None:
+        for flush in self._sources:
+            flush()
+
+    def _abandon(self) -> None:
         if self._closed:
             return
         self._closed = True
         try:
+            self._write_pending()
             if self._last is not None:
                 self._sink.write(self._last, at=self._last_at)
         finally:
@@ -197,7 +260,9 @@ class Recorder:
                 raise UsageError(
                     f"no event {known!r} was recorded before; `event` returns the id to give here"
                 )
-        return parent if parent is not None or self._last is None else self._last.event_id
+        if parent is not None or self._count == 0:
+            return parent
+        return f"{self._prefix}{self._count - 1:02d}"
 
     def _has(self, event_id: object) -> bool:
         """Whether an event of this id was recorded: ids are numbers in order behind the prefix."""
@@ -208,45 +273,13 @@ class Recorder:
             return False
         return int(number) < self._count and f"{int(number):02d}" == number
 
-    def _append(self, event: Event) -> None:
+    def _write_pending(self) -> None:
         # One event is held back: only when the next arrives, or on close, is it known whether
         # it is the last, which carries the count.
-        if self._last is not None:
-            self._sink.write(self._last, at=self._last_at)
-        self._last, self._last_at = event, self._clock()
-        self._count += 1
-
-    def _tensors(self, section: str, tensors: Mapping[str, ArrayLike | Tensor]) -> list[Any]:
-        if not isinstance(tensors, Mapping):
-            raise UsageError(
-                f"{section}= takes a mapping of names to arrays, such as {{'x': array}}, "
-                f"not a {type(tensors).__name__}"
-            )
-        found = []
-        for name, value in tensors.items():
-            tensor = value if isinstance(value, Tensor) else Tensor(value)
-            logical = plain_json(tensor.logical, f"{section}[{name}].logical")
-            found.append(tensor_to_json(self._summarised(name, tensor, logical)))
-        return found
-
-    def _summarised(self, name: str, tensor: Tensor, logical: Mapping[str, Any]) -> TensorRecord:
-        try:
-            array = np.asarray(tensor.array)
-            summary = summarise_tensor(array, dtype=tensor.dtype, level=self._level)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"cannot record tensor {name}: {error}") from None
-        keep = self._level.name == "full"
-        return TensorRecord(
-            name=name,
-            dtype=summary.dtype,
-            shape=summary.shape,
-            digest=summary.digest,
-            stats=summary.stats,
-            logical=logical,
-            sketch=summary.sketch,
-            values=summary.values,
-            file=self._sink.write_tensor(summary.digest, array) if keep else None,
-        )
+        for event, at in self._pending.take():
+            if self._last is not None:
+                self._sink.write(self._last, at=self._last_at)
+            self._last, self._last_at = event, at
 
 
 def _draws(rng: Sequence[Draw]) -> list[Any]:

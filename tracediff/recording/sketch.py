@@ -108,34 +108,41 @@ def draw_placements(seed: int, first: int, count: int) -> list[Placement]:
 
 
 class SketchSums:
-    """Buckets of the numbers of one tensor, which come in blocks."""
+    """Buckets of the numbers of one tensor, which come in blocks.
 
-    def __init__(self, tape: Tape, size: int) -> None:
+    Several rows of `size` numbers are added up side by side: blocks are [numbers, rows] then, and
+    the components of each row are those that it has alone.
+    """
+
+    def __init__(self, tape: Tape, size: int, rows: int | None = None) -> None:
+        lanes = min(LANES, 1 << (size - 1).bit_length())
         self._tape = tape
-        self._lanes = np.zeros(min(LANES, 1 << (size - 1).bit_length()))
+        self._signs = tape.signs if rows is None else tape.signs[:, None]
+        self._lanes = np.zeros((lanes,) if rows is None else (lanes, rows))
 
     def add(self, numbers: Float64Array, placement: Placement | None) -> None:
         """Add a block of at most BLOCK `numbers`, which are overwritten.
 
         A tensor of at most BUCKETS numbers is one block without a placement.
         """
-        size, lanes = numbers.size, self._lanes
+        size, lanes = len(numbers), self._lanes
         if placement is None:
-            np.multiply(numbers, self._tape.signs[:size], lanes[:size])
+            np.multiply(numbers, self._signs[:size], lanes[:size])
             return
         offset = placement.offset
-        np.multiply(numbers, self._tape.signs[offset : offset + size], numbers)
-        length = max(lanes.size, 1 << (size - 1).bit_length())
+        np.multiply(numbers, self._signs[offset : offset + size], numbers)
+        length = max(len(lanes), 1 << (size - 1).bit_length())
         if size < length:
-            numbers = np.concatenate([numbers, np.zeros(length - size)])
-        numbers = _fold(numbers, lanes.size, placement.rotations)
-        _add_rotated(lanes, numbers, placement.place % lanes.size, placement.negative)
+            empty = np.zeros((length - size, *numbers.shape[1:]))
+            numbers = np.concatenate([numbers, empty])
+        numbers = _fold(numbers, len(lanes), placement.rotations)
+        _add_rotated(lanes, numbers, placement.place % len(lanes), placement.negative)
 
     def project(self) -> Float64Array:
-        """Return the components, float64 [64], 8 times too large."""
+        """Return the components, float64 [64] or [64, rows], 8 times too large."""
         buckets = _fold(self._lanes.copy(), BUCKETS, self._tape.rotations)
         # The rows of a smaller matrix are the beginnings of the larger one's rows.
-        return _transform(buckets)[self._tape.rows % buckets.size]
+        return _transform(buckets)[self._tape.rows % len(buckets)]
 
 
 def sketch_of(sums: Mapping[int, SketchSums]) -> tuple[Number, ...]:
@@ -154,10 +161,23 @@ def sketch_of(sums: Mapping[int, SketchSums]) -> tuple[Number, ...]:
     return print_numbers(ELEMENT_TYPES["float32"], total.astype(np.float32))
 
 
+def row_sketches_of(sums: SketchSums) -> list[tuple[Number, ...]]:
+    """Return the sketch of each row of numbers that need no scale."""
+    total = sums.project()
+    total *= 1.0 / math.sqrt(SKETCH_LENGTH)
+    total += 0.0
+    rows = total.T.astype(np.float32, order="C")
+    if np.abs(rows).min(initial=1.0) == 0.0:  # printing all at once is for numbers of usual size
+        return [print_numbers(ELEMENT_TYPES["float32"], row) for row in rows]
+    printed = print_numbers(ELEMENT_TYPES["float32"], rows.reshape(-1))
+    starts = range(0, len(printed), SKETCH_LENGTH)
+    return [printed[start : start + SKETCH_LENGTH] for start in starts]
+
+
 def _fold(numbers: Float64Array, length: int, rotations: Mapping[int, int]) -> Float64Array:
     """Add the second half, rotated, to the first until at most `length` numbers are left."""
-    while numbers.size > length:
-        half = numbers.size // 2
+    while len(numbers) > length:
+        half = len(numbers) // 2
         kept = numbers[:half]
         _add_rotated(kept, numbers[half:], rotations[half])
         numbers = kept
@@ -168,7 +188,7 @@ def _add_rotated(
     target: Float64Array, addend: Float64Array, rotation: int, negative: bool = False
 ) -> None:
     operation = np.subtract if negative else np.add
-    split = addend.size - rotation
+    split = len(addend) - rotation
     kept = target[rotation:]
     operation(kept, addend[:split], kept)
     kept = target[:rotation]
@@ -179,14 +199,14 @@ def _transform(numbers: Float64Array) -> Float64Array:
     """Return the product of Sylvester's Hadamard matrix with `numbers`; their count is 2^k.
 
     Each pass takes the top bit of the place, transforms it and makes it the lowest; after k passes
-    every bit is where it was.
+    every bit is where it was. `numbers` are overwritten.
     """
-    half = numbers.size // 2
-    for _ in range(numbers.size.bit_length() - 1):
-        passed = np.empty_like(numbers)
+    half = len(numbers) // 2
+    passed = np.empty_like(numbers)
+    for _ in range(len(numbers).bit_length() - 1):
         np.add(numbers[:half], numbers[half:], passed[0::2])
         np.subtract(numbers[:half], numbers[half:], passed[1::2])
-        numbers = passed
+        numbers, passed = passed, numbers
     return numbers
 
 

@@ -46,19 +46,21 @@ class RunningSums:
     """Sum and sum of squares of numbers that come in blocks, in a fixed order.
 
     The sum is accurate to about 1e-15 of the sum of absolute values; the sum of squares to about
-    1e-15 of itself.
+    1e-15 of itself. Several rows of `size` numbers are added up side by side: blocks are
+    [numbers, rows] then, and the results of each row are those that it has alone.
     """
 
-    def __init__(self, size: int) -> None:
-        self._sums = np.zeros(min(size, LANES))
-        self._squares = np.zeros(min(size, LANES))
+    def __init__(self, size: int, rows: int | None = None) -> None:
+        shape = (min(size, LANES),) if rows is None else (min(size, LANES), rows)
+        self._sums = np.zeros(shape)
+        self._squares = np.zeros(shape)
 
     def add(self, numbers: Float64Array, scratch: Float64Array) -> None:
         """Add a block of at most BLOCK `numbers`, which stay; `scratch` is as long."""
         folded = numbers
-        if numbers.size > LANES:
-            half = (numbers.size + 1) // 2
-            rest = numbers.size - half
+        if len(numbers) > LANES:
+            half = (len(numbers) + 1) // 2
+            rest = len(numbers) - half
             np.add(numbers[:rest], numbers[half:], scratch[:rest])
             scratch[rest:half] = numbers[rest:half]
             folded = _fold(scratch[:half], LANES)
@@ -74,12 +76,26 @@ class RunningSums:
         """Return the sum of squares so far."""
         return _total(self._squares)
 
+    def row_sums(self) -> list[tuple[float, float]]:
+        """Return sum and sum of squares of each row."""
+        return list(zip(_row_totals(self._sums), _row_totals(self._squares), strict=True))
+
 
 def mean_of(sums: Mapping[int, RunningSums], count: int) -> float:
     """Return the mean of `count` numbers, added up by scale. Never overflows."""
     total, scale = _join({scale: part.sum() for scale, part in sums.items()})
     # A mean of the largest numbers may round to beyond them.
     return max(-sys.float_info.max, min(sys.float_info.max, _scaled(total / count, scale)))
+
+
+def mean_of_sum(total: float, count: int) -> float:
+    """Return the mean of `count` numbers that needed no scale."""
+    return total / count + 0.0
+
+
+def norm_of_squares(squares: float) -> float:
+    """Return the L2 norm of numbers that needed no scale."""
+    return math.sqrt(squares)
 
 
 def norm_of(sums: Mapping[int, RunningSums]) -> float:
@@ -106,7 +122,7 @@ def _scaled(value: float, exponent: int) -> float:
 
 def _fold(numbers: Float64Array, length: int) -> Float64Array:
     """Add the second half to the first until at most `length` are left; overwrites `numbers`."""
-    size = numbers.size
+    size = len(numbers)
     while size > length:
         half = (size + 1) // 2
         kept = numbers[: size - half]
@@ -116,10 +132,15 @@ def _fold(numbers: Float64Array, length: int) -> Float64Array:
 
 
 def _add_to(lanes: Float64Array, numbers: Float64Array) -> None:
-    kept = lanes[: numbers.size]
+    kept = lanes[: len(numbers)]
     np.add(kept, numbers, kept)
 
 
 def _total(lanes: Float64Array) -> float:
     folded: list[float] = _fold(lanes.copy(), _EXACT_SUMS).tolist()
     return math.fsum(folded)
+
+
+def _row_totals(lanes: Float64Array) -> list[float]:
+    folded: list[list[float]] = _fold(lanes.copy(), _EXACT_SUMS).T.tolist()
+    return [math.fsum(row) for row in folded]

@@ -25,7 +25,7 @@ from tracediff.recording.census import (
 from tracediff.recording.decimals import Number, print_nonfinite, print_numbers
 from tracediff.recording.flat_tensor import BLOCK, SEGMENT, FlatTensor, cut, flatten
 from tracediff.recording.levels import TensorLevel, parse_level
-from tracediff.recording.scratch import allocate
+from tracediff.recording.scratch import Workspace, allocate
 from tracediff.recording.sketch import (
     BUCKETS,
     SKETCH_SEED,
@@ -62,6 +62,7 @@ def summarise_tensor(
     level: TensorLevel | str = "sketch",
     threads: int = 2,
     seed: int = SKETCH_SEED,
+    workspace: Workspace | None = None,
 ) -> TensorSummary:
     """Return the summary of `array`: any layout, byte order and shape, also 0-d and empty.
 
@@ -71,7 +72,7 @@ def summarise_tensor(
     `mean`, `l2` (of the finite numbers; "Infinity" where float64 cannot hold it).
 
     Large tensors are hashed by a second thread unless `threads` is 1; no bit of the result depends
-    on it. `seed` redraws the signs of the sketch, for tests. A contiguous tensor is not copied,
+    on it. `workspace` is memory that the calling thread keeps for several tensors. `seed` redraws the signs of the sketch, for tests. A contiguous tensor is not copied,
     another one block by block: memory beyond the tensor stays below 4 MB. Raises TypeError for an
     element type that a trace cannot hold.
     """
@@ -83,7 +84,7 @@ def summarise_tensor(
     valued = level.name != "digest" and held.size <= level.values_up_to
     sketched = level.name != "digest" and not valued
     digest = TensorDigest(element.name, shape)
-    reduction = _Reduction(tensor, seed if sketched else None)
+    reduction = _Reduction(tensor, seed if sketched else None, workspace)
     with np.errstate(all="ignore"):
         for start, stop, extremes in _read_segments(tensor, digest, threads):
             reduction.add_segment(start, stop, extremes)
@@ -126,14 +127,17 @@ def _read_segment(tensor: FlatTensor, digest: TensorDigest, start: int, stop: in
 class _Reduction:
     """Statistics and sketch of one tensor while its segments come in, in ascending order."""
 
-    def __init__(self, tensor: FlatTensor, seed: int | None) -> None:
+    def __init__(self, tensor: FlatTensor, seed: int | None, workspace: Workspace | None) -> None:
         self._tensor = tensor
         self._seed = seed
         self._wide = tensor.element.component == np.float64  # others are far from its ends
         self._census = Census(tensor.element)
         self._sums: dict[int, RunningSums] = {}
         self._sketches: dict[int, SketchSums] = {}
-        self._numbers, self._scratch = (allocate(min(tensor.size, BLOCK)) for _ in range(2))
+        if workspace is None:
+            self._numbers, self._scratch = (allocate(min(tensor.size, BLOCK)) for _ in range(2))
+        else:
+            self._numbers, self._scratch = workspace.numbers, workspace.scratch
         self._open(0)
 
     def add_segment(self, start: int, stop: int, extremes: Extremes) -> None:
