@@ -12,7 +12,7 @@ from tracediff.diff import diff_traces
 from tracediff.diff.result import DriftProfile
 from tracediff.engine import decoder
 from tracediff.events import Trace
-from tracediff.render.terminal import WORTH_A_WORD
+from tracediff.render.report_lines import WORTH_A_WORD
 from tracediff.workloads import text
 from tracediff.workloads.run import run_fixture
 

@@ -141,7 +141,7 @@ class _Comparison:
     ) -> ElementErrors:
         """Put together what was found, the first kind of failure deciding the reason."""
         reasons = (
-            (nan_out, "nan", "NaN on one side only or where NaN counts as different"),
+            (nan_out, "nan", self.nan_reason()),
             (infinity_out, "infinity", "an infinity on one side only or of the other sign"),
             (value_out, "values", "values out of tolerance"),
         )
@@ -161,6 +161,12 @@ class _Comparison:
             worst_ulp=None if steps is None else self.worst(steps, finite),
             nan_pairs=nan_pairs,
         )
+
+    def nan_reason(self) -> str:
+        """Return why NaN is a difference."""
+        one_sided = bool((_is_nan(self.left) != _is_nan(self.right)).any())
+        where = "on one side only" if one_sided else "on both sides, which counts as different"
+        return f"NaN {where}"
 
     def worst(self, measure: Array, finite: Array) -> ErrorAt | None:
         """Return the largest value of a measure and where it is."""

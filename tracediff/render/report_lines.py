@@ -17,6 +17,9 @@ from tracediff.render.rows import counted
 SHOWN_FRONTIER = 10
 SHOWN_TRIGGERS = 8
 PLURAL_CHECKS = ("inputs", "outputs", "artifacts", "ids")
+NO_DRIFT = 1.001e-7
+"""Up to the floor of a profile, what came before does not drift at all."""
+
 WORTH_A_WORD = 30.0
 """A jump that is so many times the median one is no noise: between the engine's kernels it is 3."""
 
@@ -114,7 +117,7 @@ def tensor_lines(tensor: TensorDifference) -> list[Line]:
     lines = [("  tensor", f"{visible(tensor.name)}: {visible(tensor.reason)}")]
     lines.append(("  rule", f"{tensor.rule.describe()} ({visible(tensor.rule_source)})"))
     decided = f"decided by {tensor.evidence}" if tensor.decidable else "undecidable"
-    if tensor.relative_l2 is not None:
+    if tensor.relative_l2 is not None and tensor.evidence != "non-finite":
         decided += f", relative L2 distance {tensor.relative_l2:.3g}"
     if tensor.confidence is not None:
         decided += f", confidence {tensor.confidence:.4%}"
@@ -194,9 +197,11 @@ def _consequence_lines(diff: TraceDiff, *, show_all: bool) -> list[Line]:
 def _jump_text(drift: DriftProfile) -> str:
     point = drift.largest
     assert point is not None
+    drifts = f"{visible(point.tensor)} at {visible(point.place.event_id)} drifts {point.drift:.3g}"
+    if point.drift / point.jump <= NO_DRIFT:
+        return f"largest: {drifts}, where nothing before it drifts"
     return (
-        f"largest: {visible(point.tensor)} at {visible(point.place.event_id)} drifts "
-        f"{point.drift:.3g}, {point.jump:.3g} times as far as what came before "
+        f"largest: {drifts}, {point.jump:.3g} times as far as what came before "
         f"({drift.ratio:.3g} times the median jump)"
     )
 

@@ -111,7 +111,7 @@ def _differing_parts(left: str, right: str) -> tuple[str, str]:
 def _place(findings: Findings, name: str, shape: str) -> str:
     """Return where a tensor changed, as text: at one element, in one row, or nothing."""
     held = [section.get("parameter_sums", {}) for section in findings.sections("state")]
-    sums = [side.get(name) if isinstance(side, Mapping) else None for side in held]
+    sums = [side.get(name, []) if isinstance(side, Mapping) else [] for side in held]
     if not all(isinstance(side, list) and len(side) == 5 for side in sums):
         return ""
     moved = [_signed(b - a) for a, b in zip(sums[0], sums[1], strict=True)]

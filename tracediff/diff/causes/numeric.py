@@ -30,7 +30,7 @@ def not_finite(findings: Findings) -> Cause | None:
     if tensor is None or records is None:
         return None
     if tensor.nan_elements and records[0]["digest"] == records[1]["digest"]:
-        text = f"{tensor.name} is NaN at the same places on both sides, which is to count"
+        text = f"{tensor.name} is NaN at the same places on both sides, which counts as different"
         return Cause("nan-born", findings.component, text, {"nan": tensor.nan_elements})
     if tensor.evidence != "non-finite":
         return None
@@ -42,8 +42,19 @@ def not_finite(findings: Findings) -> Cause | None:
         kind, what = "infinity-sign", "infinite elements"
     else:
         kind, what = "mask", "elements that are masked out (-inf)"
-    text = f"{what} of {tensor.name} differ"
+    text = f"{tensor.name}: {_told(counts, what)}"
     return Cause(kind, findings.component, text, {"counts": counts})
+
+
+def _told(counts: Mapping[str, list[int]], what: str) -> str:
+    """Return how many elements of each kind the sides have, or that they stand elsewhere."""
+    names = {"nan": "NaN", "pos_inf": "+inf", "neg_inf": "-inf"}
+    unlike = [
+        f"{left} {names[key]} on the left, {right} on the right"
+        for key, (left, right) in counts.items()
+        if left != right
+    ]
+    return "; ".join(unlike) or f"{what} stand at other places"
 
 
 def sign_of_zero(findings: Findings) -> Cause | None:
