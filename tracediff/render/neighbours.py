@@ -38,17 +38,23 @@ def print_neighbours(pairs: Sequence[ComparedPair], console: Console) -> None:
     width = max(NARROWEST_COLUMN, (console.width - GAP) // 2 - GAP)
     console.print()
     _print_columns(console, "  ", Text("left", "bold"), Text("right", "bold"), width)
+    types = {event.event_type for pair in pairs for event in (pair.left, pair.right) if event}
     for pair in pairs:
         mark = Text(f"{MARKS[pair.standing]} ", MARK_STYLES.get(pair.standing, "dim"))
-        left, right = (_name(event, pair.standing) for event in (pair.left, pair.right))
+        left, right = (
+            _name(event, pair.standing, len(types) == 1) for event in (pair.left, pair.right)
+        )
         _print_columns(console, mark, left, right, width)
         if pair.left is not None and pair.right is not None and pair.divergence is not None:
             _print_difference(console, pair.divergence, width)
     console.print(Text(LEGEND, "dim"), soft_wrap=True)
 
 
-def _name(event: Event | None, standing: Standing) -> Text:
-    """Return which event it is; with what it decided, where that is the same on both sides."""
+def _name(event: Event | None, standing: Standing, alike: bool) -> Text:
+    """Return which event it is; with what it decided, where that is the same on both sides.
+
+    Where all are of one type (`alike`), their components tell them apart.
+    """
     if event is None:
         return Text(str(MISSING), "dim")
     same = standing in (Standing.EQUAL, Standing.WITHIN_TOLERANCE)
@@ -56,7 +62,7 @@ def _name(event: Event | None, standing: Standing) -> Text:
     decided = next((choice[key] for key in DECISIONS if key in choice), None)
     return Text.assemble(
         (visible(event.event_id), "bold"),
-        f" {visible(event.event_type)}",
+        f" {visible(event.component if alike else event.event_type)}",
         (f" step {event.logical_step}" if event.logical_step else "", "dim"),
         ("" if decided is None else f" {visible_value(decided, 60)}", "green"),
     )

@@ -1,0 +1,239 @@
+"""Records one call of a diffusers pipeline in the words of image-001, from prompt to picture.
+
+Knows which methods a Stable Diffusion pipeline calls, and in which order. Must not know how their
+tensors are named and cut into pictures (`diffusers_events`), nor schedulers (`diffusers_schedule`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import MethodType
+from typing import Any, Final
+
+import torch
+
+from tracediff.errors import UsageError
+from tracediff.integrations.diffusers_events import PipelineEvents
+from tracediff.integrations.diffusers_predictions import Prediction
+from tracediff.integrations.diffusers_request import Request, read_request
+from tracediff.recording.recorder import Recorder
+
+COMPONENTS: Final = ("unet", "scheduler", "vae")
+METHODS: Final = ("encode_prompt", "prepare_latents")
+"""What a pipeline must have to be recorded."""
+
+
+@contextmanager
+def record_pipeline(
+    pipe: Any,
+    recorder: Recorder | str | Path,
+    *,
+    tensors: str = "sketch",
+    parameters: bool = True,
+) -> Iterator[PipelineRecording]:
+    """Record the one call of `pipe` that is made while the block runs.
+
+        with record_pipeline(pipe, "before.jsonl"):
+            picture = pipe("a red umbrella", generator=generator).images[0]
+
+    `recorder` is a path, which gives a finished trace at the end of the block, or a recorder of the
+    caller's, who closes it. `tensors` is the level of a trace at a path. Without `parameters` the
+    weights of the components are not identified.
+
+    Pictures are lanes. A trace at a path is of kind `image`, whose contract `tracediff check`
+    applies, if pipeline and scheduler take one step a timestep from noise alone to a picture; of
+    kind `generic` otherwise, with the same events. On leaving the block, also by an exception,
+    everything that was put around the pipeline's methods is taken away; an exception leaves an
+    incomplete trace.
+
+    Raises UsageError for a pipeline without UNet, scheduler, VAE, `encode_prompt` or
+    `prepare_latents`, for a second call in the block, and for none.
+    """
+    _refuse_unknown(pipe)
+    recording = PipelineRecording(pipe, recorder, tensors, parameters)
+    with ExitStack() as stack:
+        recording.attach(stack)
+        try:
+            yield recording
+        except BaseException:
+            recording.abandon()
+            raise
+    recording.finish()
+
+
+class PipelineRecording:
+    """A recording under way: what stands around the methods of the pipeline."""
+
+    def __init__(
+        self, pipe: Any, recorder: Recorder | str | Path, tensors: str, parameters: bool
+    ) -> None:
+        self._pipe = pipe
+        self._given = recorder
+        self._tensors = tensors
+        self._parameters = parameters
+        self._own: Recorder | None = None
+        self._events: PipelineEvents | None = None
+        self._failed = False
+        self._text_ids: dict[str, list[torch.Tensor]] = {}
+        self._predictions: list[Prediction] = []
+
+    def attach(self, stack: ExitStack) -> None:
+        """Stand around the pipeline's methods until `stack` is left."""
+        pipe = self._pipe
+        stack.callback(setattr, pipe, "__class__", type(pipe))
+        pipe.__class__ = _called_through(type(pipe), self._call)
+        for owner, name, around in (
+            (pipe, "encode_prompt", self._encode_prompt),
+            (pipe, "prepare_latents", self._prepare_latents),
+            (pipe.scheduler, "step", self._step),
+            (pipe.vae, "decode", self._decode),
+        ):
+            _replace(stack, owner, name, around)
+        stack.callback(pipe.unet.register_forward_hook(self._predict, with_kwargs=True).remove)
+        for name, encoder in pipe.components.items():
+            if name.startswith("text_encoder") and isinstance(encoder, torch.nn.Module):
+                self._watch_encoder(stack, name, encoder)
+
+    def finish(self) -> None:
+        """End the trace; incomplete if the call failed."""
+        if self._events is None:
+            raise UsageError(
+                f"the {type(self._pipe).__name__} was not called while it was recorded; call it "
+                "once inside the block"
+            )
+        if self._own is not None:
+            self._own.abandon() if self._failed else self._own.close()
+
+    def abandon(self) -> None:
+        """Stop recording; what was recorded stays recognisably incomplete."""
+        if self._own is not None:
+            self._own.abandon()
+
+    def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if self._events is not None:
+            raise UsageError(
+                "a recording holds one call of a pipeline, and this is the second; put each call "
+                "into a block of its own"
+            )
+        request = read_request(self._pipe, inspect.signature(call), args, kwargs)
+        recorder = self._open(request)
+        self._events = events = PipelineEvents(recorder, self._pipe, request)
+        events.begin(self._parameters)
+        try:
+            result = call(*args, **kwargs)
+            events.end(result)
+        except BaseException as error:
+            self._failed = True
+            events.fail(error)
+            raise
+        return result
+
+    def _open(self, request: Request) -> Recorder:
+        if isinstance(self._given, Recorder):
+            return self._given
+        self._own = Recorder(
+            self._given,
+            kind=request.kind,
+            tensors=self._tensors,
+            tolerances=request.tolerances,
+            event_prefix="d",
+        )
+        return self._own
+
+    def _encode_prompt(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        self._text_ids.clear()
+        found = call(*args, **kwargs)
+        if self._events is not None:
+            self._events.encoded(found, self._text_ids)
+        return found
+
+    def _prepare_latents(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        found = call(*args, **kwargs)
+        if self._events is not None:
+            self._events.initialised(found[0] if isinstance(found, tuple) else found)
+        return found
+
+    def _predict(
+        self, unet: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> None:
+        bound = inspect.signature(unet.forward).bind(*args, **kwargs).arguments
+        self._predictions.append(
+            Prediction(
+                bound["sample"],
+                bound.get("encoder_hidden_states"),
+                bound.get("added_cond_kwargs") or {},
+                _first(output, "sample"),
+            )
+        )
+
+    def _step(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        bound = inspect.signature(call).bind(*args, **kwargs).arguments
+        predictions, self._predictions = self._predictions, []
+        found = call(*args, **kwargs)
+        if self._events is not None:
+            self._events.updated(
+                bound["sample"], bound["timestep"], bound["model_output"], predictions, found
+            )
+        return found
+
+    def _decode(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        found = call(*args, **kwargs)
+        if self._events is not None:
+            self._events.decoded(args[0] if args else kwargs["z"], _first(found, "sample"))
+        return found
+
+    def _watch_encoder(self, stack: ExitStack, name: str, encoder: torch.nn.Module) -> None:
+        def note(_: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            ids = args[0] if args else kwargs.get("input_ids")
+            if isinstance(ids, torch.Tensor):
+                self._text_ids.setdefault(name, []).append(ids.detach().clone())
+
+        stack.callback(encoder.register_forward_pre_hook(note, with_kwargs=True).remove)
+
+
+def _refuse_unknown(pipe: Any) -> None:
+    lacking = [name for name in COMPONENTS if getattr(pipe, name, None) is None]
+    lacking += [name for name in METHODS if not callable(getattr(pipe, name, None))]
+    if lacking:
+        raise UsageError(
+            f"record_pipeline needs a pipeline with {', '.join((*COMPONENTS, *METHODS))}; "
+            f"{type(pipe).__name__} has no {' and no '.join(lacking)}: record its modules with "
+            "record_module"
+        )
+
+
+def _called_through(kind: type, around: Callable[..., Any]) -> type:
+    """Return a subclass of a pipeline's class whose calls go through `around`.
+
+    Python looks `__call__` up in the class, so an attribute of the pipeline would not be called.
+    """
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return around(MethodType(kind.__call__, self), *args, **kwargs)
+
+    return type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})
+
+
+def _replace(stack: ExitStack, owner: Any, name: str, around: Callable[..., Any]) -> None:
+    """Let calls of `owner.name` go through `around` until `stack` is left."""
+    found = getattr(owner, name)
+    if name in vars(owner):
+        stack.callback(setattr, owner, name, found)
+    else:
+        stack.callback(delattr, owner, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return around(found, *args, **kwargs)
+
+    # What a pipeline may pass is read off the signature: `eta` is, if the scheduler takes it.
+    call.__signature__ = inspect.signature(found)  # type: ignore[attr-defined]
+    setattr(owner, name, call)
+
+
+def _first(output: Any, field: str) -> torch.Tensor:
+    """Return the first value of a tuple, or the field of a model's output."""
+    found: torch.Tensor = output[0] if isinstance(output, tuple) else getattr(output, field)
+    return found
