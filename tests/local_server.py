@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ def serving(**options: Any) -> Iterator[str]:
 
     with bind("127.0.0.1", 0) as bound:
         bound.listen(128)
-        server = Server(build_application(ServeOptions(**options)))
+        server = Server(build_application(ServeOptions(**options)), Event())
         thread = threading.Thread(target=server.serve_on, args=(bound,))
         thread.start()
         try:

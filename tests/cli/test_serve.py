@@ -1,5 +1,6 @@
 """`tracediff serve` as a user starts and stops it."""
 
+import http.client
 import json
 import os
 import signal
@@ -8,12 +9,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from local_server import ANSWER, CHAT, chat, post
+from local_server import ANSWER, CHAT, MESSAGES, TOOL_MODEL, chat, message, post
 
 from tracediff.cli import serve_command
 from tracediff.errors import UsageError
+from tracediff.storage import read_trace
 
 # A shell's background ignores Ctrl-C, and tests may run in one.
 FOREGROUND = """
@@ -74,6 +77,33 @@ class TestServer:
         assert (process.returncode, messages) == (0, "tracediff: stopped\n")
         names = sorted(path.name for path in (tmp_path / "d").iterdir())
         assert names == ["req-000001.jsonl", "req-000001.timing.jsonl"]
+
+    def test_stopped_in_the_middle_of_an_answer(self, tmp_path: Path) -> None:
+        """Ctrl-C breaks off what is under way; its trace says so, and no stack is printed."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", FOREGROUND, "serve", "--port", "0", "--record", "d", "--json"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONUTF8": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        told = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
+        number = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        tools = [{"name": "count", "input_schema": number}]
+        body = message("hi", TOOL_MODEL, tools=tools, max_tokens=900, stream=True)
+        place = urlsplit(told["address"])
+        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=30)
+        connection.request("POST", MESSAGES, json.dumps(body), {"content-type": "application/json"})
+        connection.getresponse().read1()
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=30)
+        connection.close()
+        assert (process.returncode, messages) == (0, "tracediff: stopped\n")
+        trace = read_trace(tmp_path / "d" / "req-000001.jsonl")
+        reasons = [event.payload.get("choice", {}).get("finish_reason") for event in trace.events]
+        assert "cancelled" in reasons
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -151,7 +151,7 @@ def test_headers(address: str) -> None:
         pytest.param(
             chat(max_tokens=53), 400, "max_tokens", "context_length_exceeded", id="budget"
         ),
-        pytest.param(chat(tools=[TOOL]), 400, "schema", "unsupported_schema", id="tools"),
+        pytest.param(chat(tools=[TOOL]), 400, "tools", "unsupported_schema", id="tools"),
     ],
 )  # fmt: skip
 def test_errors(address: str, body: Any, status: int, field: str | None, code: str) -> None:

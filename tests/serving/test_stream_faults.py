@@ -96,6 +96,14 @@ def test_missing_terminator(address: str, path: str, body: Any) -> None:
     assert b"message_stop" not in found.body
 
 
+def test_usage_is_no_terminator(address: str) -> None:
+    """A missing terminator takes nothing but itself away."""
+    body = chat(stream=True, stream_options={"include_usage": True})
+    found = post(address, CHAT, body, "missing-terminator")
+    assert b'"usage":{' in found.body.replace(b": ", b":")
+    assert b"[DONE]" not in found.body
+
+
 @pytest.mark.parametrize(
     ("fault", "path", "body", "reason"),
     [
@@ -134,6 +142,7 @@ def test_header_is_refused_unless_allowed() -> None:
         found = post(address, CHAT, chat(), "drop-after:1")
         assert found.status == 400
         assert "--allow-faults" in found.json["error"]["message"]
+        assert found.headers["x-request-id"]
 
 
 def test_faults_of_the_server() -> None:

@@ -201,15 +201,15 @@ REJECTED = [
         ChatRequest((Turn(TOOL, "天空"),), {}), TEXT, "messages", "unsupported_role", id="role"
     ),
     pytest.param(
-        asking(schema=FLAGS, constrained=True), TEXT, "schema", "unsupported_schema",
+        asking(schema=FLAGS, constrained=True), TEXT, "response_format", "unsupported_schema",
         id="schema-cannot-be-spelled",
     ),
     pytest.param(
-        asking(schema={"type": "object", "$ref": "x"}), TEXT, "schema", "unsupported_schema",
+        asking(schema={"type": "object", "$ref": "x"}), TEXT, "response_format", "unsupported_schema",
         id="reference",
     ),
     pytest.param(
-        asking(schema={"type": "nonsense"}), TEXT, "schema", "unsupported_schema", id="no-schema"
+        asking(schema={"type": "nonsense"}), TEXT, "response_format", "unsupported_schema", id="no-schema"
     ),
 ]  # fmt: skip
 

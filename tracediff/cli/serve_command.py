@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -78,7 +79,8 @@ def serve(
     from tracediff.serving.run_server import serve as serve_until_stopped
 
     options = ServeOptions(record, tensors, kernel, parse_faults(faults or ()), allow_faults)
-    application = build_application(options)
+    closing = Event()
+    application = build_application(options, closing)
     if host not in LOOPBACK:
         print_problem(f"warning: {host} may be reached from other machines; there is no access key")
 
@@ -90,7 +92,7 @@ def serve(
             print_problem(f"serving on {address}, {traces}; Ctrl-C stops it")
 
     with suppress(KeyboardInterrupt):
-        serve_until_stopped(application, host, port, tell)
+        serve_until_stopped(application, host, port, tell, closing)
     print_problem("stopped")
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from fastapi import FastAPI
@@ -62,8 +63,12 @@ class ServeOptions:
     allow_faults: bool = False
 
 
-def build_application(options: ServeOptions) -> FastAPI:
-    """Return the application; raise StorageError or UsageError where it cannot work."""
+def build_application(options: ServeOptions, closing: Event | None = None) -> FastAPI:
+    """Return the application; raise StorageError or UsageError where it cannot work.
+
+    Setting `closing` breaks off all answers that are under way, as the server stops.
+    """
+    closing = closing or Event()
     kernel = find_kernel(options.kernel)
     models = [load_chat_model(fixture, kernel) for fixture in FIXTURES]
     service = Service(
@@ -71,6 +76,7 @@ def build_application(options: ServeOptions) -> FastAPI:
         Recordings(options.record, options.tensors, kernel.name, describe_environment()),
         FaultPlan(options.faults, by_header=options.allow_faults),
         ThreadPoolExecutor(WORKERS, thread_name_prefix="decode"),
+        closing,
     )
 
     @asynccontextmanager
@@ -82,6 +88,7 @@ def build_application(options: ServeOptions) -> FastAPI:
     application = FastAPI(title="tracediff serve", lifespan=lifespan, docs_url=None, redoc_url=None)
     application.add_exception_handler(RequestValidationError, _Invalid(service))
     application.add_exception_handler(HTTPException, _http_error)
+    application.add_exception_handler(UsageError, _Refused(service))
     application.add_exception_handler(TracediffError, _failure)
     application.add_exception_handler(Exception, _unexpected)
     _add_routes(application, service)
@@ -144,6 +151,17 @@ class _Invalid:
         return await exchange.reject(HttpError(422, message, found["type"], field or None))
 
 
+class _Refused:
+    """Answers a request that asks for what is not to be had with 400, and records that it came."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def __call__(self, http: Request, error: Exception) -> Response:
+        exchange = begin_undisturbed(self._service, http, _shape(http))
+        return await exchange.reject(HttpError(400, str(error)))
+
+
 def _blame(error: RequestValidationError) -> tuple[Mapping[str, Any], str]:
     """Return the error to tell, and its field.
 
@@ -185,8 +203,7 @@ async def _http_error(http: Request, error: Exception) -> Response:
 
 
 async def _failure(http: Request, error: Exception) -> Response:
-    status = 400 if isinstance(error, UsageError) else 500
-    return _plain(http, HttpError(status, str(error)))
+    return _plain(http, HttpError(500, str(error)))
 
 
 async def _unexpected(http: Request, error: Exception) -> Response:

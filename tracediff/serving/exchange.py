@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from threading import Event
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,12 +33,13 @@ PAUSE_SECONDS = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What all requests share."""
+    """What all requests share; once `closing` is set the server stops, and answers break off."""
 
     models: Mapping[str, ChatModel]
     recordings: Recordings
     plan: FaultPlan
     executor: Executor
+    closing: Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,8 @@ async def _document(
                 deltas.append(item)
             elif isinstance(item, Finished):
                 finished = item
+            if exchange.service.closing.is_set():
+                return exchange.error(HttpError(503, "the server stops", "server_stops"))
             if await exchange.http.is_disconnected():
                 return Response(status_code=499)
     finally:
@@ -175,7 +179,8 @@ async def _stream(
                 async for chunk in _chunks(event, disturbance):
                     yield chunk
             deltas += isinstance(item, Delta) and bool(item.text)
-            if drop_after is not None and deltas >= drop_after:
+            stops = exchange.service.closing.is_set() and not isinstance(item, Finished)
+            if stops or (drop_after is not None and deltas >= drop_after):
                 raise ConnectionLost
             if error_after is not None and deltas >= error_after:
                 for event in reply.failure():
@@ -196,7 +201,7 @@ def _events(item: Progress, reply: Reply, disturbance: Disturbance) -> list[byte
     if disturbance.has(FaultName.DUPLICATE_FINISH):
         finish.append(finish[-1])
     if disturbance.has(FaultName.MISSING_TERMINATOR):
-        return finish
+        return [*finish, *reply.terminator(item)[:-1]]
     return [*finish, *reply.terminator(item)]
 
 

@@ -108,18 +108,20 @@ def validate_request(
 ) -> JsonGrammar | None:
     """Record step 2: the request's fields were valid, and the schema is one that can be kept."""
     grammar = None
+    asked = "tools" if request.tool is not None else "response_format"
     if request.schema is not None:
         fault = None
         if _schema_digest(request.schema) is None:
             fault = "schema: its numbers or its depth are not what every reader of JSON sees alike"
         fault = fault or check_output_schema(request.schema, "schema")
         if fault is not None:
-            raise RequestRejected(fault, "schema", "unsupported_schema")
+            raise RequestRejected(fault, asked, "unsupported_schema")
         if request.constrained:
             try:
                 grammar = model.vocabulary.grammar(request.schema)
             except UsageError as error:
-                raise RequestRejected(str(error), "schema", "unsupported_schema") from None
+                reason = f"{model.name} cannot keep to the schema that {asked} asks for: {error}"
+                raise RequestRejected(reason, asked, "unsupported_schema") from None
     recorder.event("validator", "request.validated", choice={"verdict": "valid"})
     return grammar
 
