@@ -1,0 +1,179 @@
+"""Records plain Python: calls of functions, blocks of code, and what a logger is told.
+
+Knows functions and arrays by their form (numpy, JAX, anything numpy can read). Must not know any
+engine.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, ParamSpec, TypeVar
+
+import numpy as np
+
+from tracediff.errors import UsageError
+from tracediff.integrations.nested import Leaves, find_leaves
+from tracediff.recording.recordable import Snapshot, Tensor
+from tracediff.recording.recorder import Recorder
+from tracediff.recording.tensor_records import Recordable
+
+CALLED: Final = "function.called"
+FINISHED: Final = "block.finished"
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def is_array(value: object) -> bool:
+    """Whether `value` is an array: it has a dtype and a shape, and numpy can read it."""
+    return all(hasattr(value, name) for name in ("dtype", "shape", "__array__"))
+
+
+def recorded(
+    recorder: Recorder, component: str | None = None
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Return a decorator with which each call of a function is an event.
+
+        @recorded(recorder)
+        def update(x, rate): ...
+
+    Arrays among the arguments, which may nest, are `inputs` by the names of parameters, as they
+    were before the call; those among the results are `outputs` called `output`, with `[0]`, `.key`
+    … for what nests. Plain values are `state` and `choice`. `component` is the function's qualified
+    name if not given; the step counts its calls. A call that raises records nothing.
+    """
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        name = component or function.__qualname__
+        signature = inspect.signature(function)
+        count = _Counter()
+
+        @functools.wraps(function)
+        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            arguments = signature.bind(*args, **kwargs).arguments
+            step = count.next()
+            read = _leaves_of(arguments)
+            inputs = _snapshots(read)
+            result = function(*args, **kwargs)
+            given = find_leaves("output", result, is_array)
+            recorder.event(
+                name,
+                CALLED,
+                logical_step=step,
+                state=read.scalars or None,
+                inputs=inputs or None,
+                outputs={key: Tensor(array) for key, array in given.tensors.items()} or None,
+                choice=given.scalars or None,
+            )
+            return result
+
+        return call
+
+    return decorate
+
+
+class Block:
+    """A block of code under way; `give` says what it has made."""
+
+    def __init__(self) -> None:
+        self.outputs: dict[str, Recordable] = {}
+        self.choice: dict[str, Any] = {}
+
+    def give(self, **results: Any) -> None:
+        """Take results by name, as they are now: arrays, plain values, and what nests of them."""
+        leaves = _leaves_of(results)
+        self.outputs.update(_snapshots(leaves))
+        self.choice.update(leaves.scalars)
+
+
+@contextmanager
+def recorded_block(
+    recorder: Recorder, component: str, *, step: int = 0, **inputs: Any
+) -> Iterator[Block]:
+    """Record a block of code as one event when it ends; one that raises records nothing.
+
+    with recorded_block(recorder, "attention", step=3, query=query) as block:
+        block.give(scores=query @ keys.T)
+    """
+    read, block = _leaves_of(inputs), Block()
+    held = _snapshots(read)
+    yield block
+    recorder.event(
+        component,
+        FINISHED,
+        logical_step=step,
+        state=read.scalars or None,
+        inputs=held or None,
+        outputs=block.outputs or None,
+        choice=block.choice or None,
+    )
+
+
+class RecordingHandler(logging.Handler):
+    """A logging handler that records what a message carries.
+
+        logging.getLogger("loop").addHandler(RecordingHandler(recorder))
+        logging.getLogger("loop").info("updated", extra={"arrays": {"x": x}, "step": 3})
+
+    The logger's name is the component, the message the type of the event, `arrays` its outputs,
+    `step` its step (0 if not given). Messages without `arrays` are left alone.
+    """
+
+    def __init__(self, recorder: Recorder, level: int = logging.NOTSET) -> None:
+        super().__init__(level)
+        self._recorder = recorder
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Record one message; raises UsageError for arrays that a trace cannot hold."""
+        arrays = getattr(record, "arrays", None)
+        if arrays is None:
+            return
+        if not isinstance(arrays, Mapping):
+            raise UsageError(
+                f'extra={{"arrays": …}} takes a mapping of names to arrays, such as '
+                f'{{"x": x}}, not a {type(arrays).__name__}'
+            )
+        leaves = _leaves_of(arrays)
+        self._recorder.event(
+            record.name,
+            record.getMessage(),
+            logical_step=getattr(record, "step", 0),
+            outputs={name: Tensor(array) for name, array in leaves.tensors.items()} or None,
+            choice=leaves.scalars or None,
+        )
+
+
+class _Counter:
+    """Counts from 0; threads may share it."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def next(self) -> int:
+        with self._lock:
+            self._next += 1
+            return self._next - 1
+
+
+def _leaves_of(values: Mapping[str, Any]) -> Leaves:
+    leaves = Leaves({}, {}, {})
+    for name, value in values.items():
+        find_leaves(name, value, is_array, leaves)
+    return leaves
+
+
+def _snapshots(leaves: Leaves) -> dict[str, Recordable]:
+    found: dict[str, Recordable] = {}
+    for name, array in leaves.tensors.items():
+        try:
+            found[name] = Snapshot(np.array(array, order="C"))
+        except (TypeError, ValueError, RuntimeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise UsageError(f"cannot record the array {name}: {reason}") from None
+    return found
