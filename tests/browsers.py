@@ -10,6 +10,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tracediff.comparison import SideBySide
+from tracediff.render.html import html_report
+
+SELECTED = "return document.querySelector('.comparison:not(.closed) .row.selected')"
+BOX = (
+    "const b = arguments[0].getBoundingClientRect();"
+    "return [b.top, b.bottom, b.left, b.right, innerHeight, innerWidth]"
+)
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -28,6 +38,16 @@ def missing_browser() -> str:
         if shutil.which(program) is None:
             return f"the program {program} is not installed"
     return ""
+
+
+BROWSER_MARKS = [
+    pytest.mark.browser,
+    pytest.mark.skipif(bool(missing_browser()), reason=missing_browser()),
+    # selenium's own: sockets that its pool of connections leaves to the garbage collector
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+"""Marks of a test file whose tests open browsers."""
 
 
 @contextmanager
@@ -64,3 +84,17 @@ def requests(browser: Any) -> Iterator[str]:
 def complaints(browser: Any) -> list[str]:
     """Return what the pages so far wrote to the console."""
     return [entry["message"] for entry in browser.get_log("browser")]
+
+
+def open_report(browser: Any, folder: Path, *comparisons: SideBySide, fragment: str = "") -> None:
+    """Write a report, open it, and wait for the first selected event, if there is one."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    path = folder / "report.html"
+    path.write_bytes(html_report(comparisons, title="a report"))
+    browser.get("about:blank")
+    complaints(browser)
+    list(requests(browser))
+    browser.get(path.as_uri() + fragment)
+    if any(compared.pairs for compared in comparisons):
+        WebDriverWait(browser, 20).until(lambda b: b.execute_script(SELECTED) is not None)

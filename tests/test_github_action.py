@@ -30,6 +30,9 @@ RECORD_ARGUMENTS = """#!{python}
 import json, os, sys
 with open("called.json", "a") as file:
     file.write(json.dumps(sys.argv[1:]) + "\\n")
+for option, name in zip(sys.argv, sys.argv[1:]):
+    if option == "-o":
+        open(name, "w").write("a report")
 sys.exit(int(os.environ.get("STATUS", "0")))
 """
 REAL = '#!/bin/sh\nexec "{python}" -m tracediff "$@"\n'
@@ -147,6 +150,23 @@ def test_real_gate(value: float, status: int, tmp_path: Path) -> None:
     )
     assert sorted(path.name for path in reports.iterdir()) == ["report.html", "report.xml"]
     assert (tmp_path / "summary").stat().st_size > 0
+
+
+@pytest.mark.parametrize("arguments", ["--help", "-h", "--jobs 1 --help"])
+def test_a_gate_that_did_not_run_fails(arguments: str, tmp_path: Path) -> None:
+    """Where the command ends well and compares nothing, the step fails."""
+    record(tmp_path / "goldens" / "loop.jsonl", 1.0)
+    record(tmp_path / "runs" / "loop.jsonl", 2.0)
+    reports = tmp_path / "temp" / "tracediff-report"
+    reports.mkdir(parents=True)
+    (reports / "report.xml").write_text("of another run")
+    done = run_step(
+        "Gate", tmp_path, {"tracediff": REAL}, goldens="goldens", new="runs", args=arguments
+    )
+    assert done.returncode == 2
+    assert "::error title=tracediff::nothing was compared" in done.stdout
+    assert (tmp_path / "output").read_text() == "status=2\n"
+    assert list(reports.iterdir()) == []
 
 
 @pytest.mark.parametrize(

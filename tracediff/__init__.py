@@ -1,6 +1,9 @@
 """tracediff: record what a model execution did, and find the first event in which two part.
 
 The public library. Names load on first use, so that importing the package costs nothing.
+
+PYTEST_DONT_REWRITE: pytest would rewrite the assertions of a plugin's package, and warns where
+that was imported before. This module has none.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from gate_folders import changed_choice, golden_of_ddim, own_trace
+from trace_building import chain, event
 
+from tracediff.storage import write_trace
 from tracediff.workloads.run import golden_path
 
 Command = Callable[..., Any]
@@ -39,7 +41,18 @@ EXITS = {
         2,
         "no fixture recorded it",
     ),
-    "unused-tolerance": (lambda folder: None, (*DDIM, "--tolerance", "nix=exact"), 2, "1 equal"),
+    "unused-tolerance": (
+        lambda folder: None,
+        (*DDIM, "--tolerance", "nix=exact"),
+        2,
+        "1 golden: 1 equal; 1 problem, so this is no pass",
+    ),
+    "unused-nan-glob": (
+        lambda folder: None,
+        (*DDIM, "--allow-nan", "nix"),
+        2,
+        "NOTHING COMPARED all pairs 'nix' fits no tensor",
+    ),
 }
 
 
@@ -55,7 +68,22 @@ def test_exits(case: str, tracediff: Command, tmp_path: Path) -> None:
 
 ERRORS = {
     "no-folder-here": ((), "there is no folder traces here"),
-    "no-such-folder": (("absent",), "absent does not exist; --update makes goldens"),
+    "no-such-folder": (
+        ("absent",),
+        "absent does not exist; `tracediff gate absent --fixture NAME --update` makes goldens",
+    ),
+    "no-such-folder-of-own": (
+        ("absent", "--new", "goldens"),
+        "`tracediff gate absent --new goldens --update` makes goldens",
+    ),
+    "no-folder-here-for-own": (("--new", "goldens"), "`tracediff gate --new goldens --update`"),
+    "no-folder-here-to-update": (("--update",), "`tracediff gate --fixture NAME --update`"),
+    "update-of-nothing": (("empty", "--update"), "--fixture NAME --update` makes goldens"),
+    "forgotten-new": (("own",), "`tracediff gate own --new FOLDER`"),
+    "unused-nan-glob-of-an-update": (
+        ("goldens", *DDIM, "--update", "--allow-nan", "zz"),
+        "'zz' of --allow-nan fits no tensor",
+    ),
     "empty-folder": (("empty",), "empty holds no golden"),
     "both-empty": (("empty", "--new", "empty2"), "empty holds no golden"),
     "fixture-of-own-traces": (
@@ -73,6 +101,7 @@ def test_errors(case: str, tracediff: Command, tmp_path: Path) -> None:
     """A request that makes no sense is one line on stderr and exit status 2."""
     arguments, message = ERRORS[case]
     golden_of_ddim(tmp_path / "goldens")
+    own_trace(tmp_path / "own" / "a.jsonl")
     for name in ("empty", "empty2"):
         (tmp_path / name).mkdir()
     done = tracediff("gate", *arguments)
@@ -144,6 +173,39 @@ def test_recorded_traces(tracediff: Command, tmp_path: Path) -> None:
     assert "DIVERGED  goldens/a.jsonl" in told.out
     assert "DIVERGED  new/b.jsonl  there is no golden of this name" in told.out
     assert "tracediff gate goldens --new new --update" in told.out
+
+
+def test_default_folder_is_made(tracediff: Command, tmp_path: Path) -> None:
+    """What is named says what goes into the default folder, which need not exist."""
+    own_trace(tmp_path / "new" / "a.jsonl")
+    assert tracediff("gate", "--new", "new", "--update").status == 0
+    assert tracediff("gate", *DDIM, "--update").status == 0
+    found = sorted(path.name for path in (tmp_path / "traces").iterdir())
+    assert found == ["a.jsonl", "ddim-2d.jsonl"]
+
+
+def test_differing_settings_are_shown(tracediff: Command, tmp_path: Path) -> None:
+    """A golden that is equal under other settings says which."""
+    for folder, rate in (("goldens", 1), ("new", 2)):
+        settings = {"rate": rate, "n": 1}
+        events = event("a", settings=settings), event("b", state={"n": 1})
+        (tmp_path / folder).mkdir()
+        write_trace(chain(*events), tmp_path / folder / "a.jsonl")
+    done = tracediff("gate", "goldens", "--new", "new")
+    assert done.status == 0
+    assert done.out.startswith("EQUAL  goldens/a.jsonl  settings differ: rate 1 -> 2\n")
+
+
+def test_traces_under_other_names_are_told(tracediff: Command, tmp_path: Path) -> None:
+    """A file that holds a trace and is called otherwise is not ignored silently."""
+    for name in ("goldens/a.jsonl", "new/a.jsonl"):
+        own_trace(tmp_path / name)
+    for name in ("plain", "x.json", "y.timing.jsonl"):
+        own_trace(tmp_path / "a.jsonl").rename(tmp_path / "new" / name)
+    (tmp_path / "new" / "notes.txt").write_text("no trace")
+    done = tracediff("gate", "goldens", "--new", "new")
+    told = [line.split()[2] for line in done.err.splitlines()]
+    assert told == ["new/plain", "new/x.json", "new/y.timing.jsonl"]
 
 
 def test_hostile_golden_stays_inert(tracediff: Command, tmp_path: Path) -> None:

@@ -32,12 +32,20 @@ def ends(group: int) -> bool:
     return False
 
 
+def kill_twice(process: int, number: int) -> None:
+    """Send a signal to a process, and another one while it puts things in order."""
+    os.kill(process, number)
+    time.sleep(0.05)
+    os.kill(process, number)
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's list of processes")
 @pytest.mark.parametrize(
     ("number", "reach"),
     [
         pytest.param(signal.SIGINT, os.killpg, id="ctrl-c-reaches-all"),
         pytest.param(signal.SIGTERM, os.kill, id="end-reaches-the-first"),
+        pytest.param(signal.SIGTERM, kill_twice, id="end-twice-as-timeout-does"),
     ],
 )
 @pytest.mark.parametrize("arguments", [["gate"], ["gate", "--update"]], ids=["gate", "update"])

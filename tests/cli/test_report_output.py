@@ -1,13 +1,14 @@
 """Where reports go: formats by name and by ending, several at once, and what is refused."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracediff.cli.report_output import ReportPlan, plan_reports
+from tracediff.cli.report_plan import ReportPlan, plan_reports
 from tracediff.errors import TracediffError
 
 Command = Callable[..., Any]
@@ -59,6 +60,9 @@ REFUSED = {
     "standard-output": ({"outputs": [Path("-")]}, "without -o a report goes to standard output"),
     "a-trace": ({"outputs": [Path("new.jsonl.gz")]}, "is the name of a trace"),
     "no-folder": ({"outputs": [Path("nowhere/r.html")]}, "there is no folder nowhere"),
+    "a-trace-in-capitals": ({"outputs": [Path("NEW.JSONL")]}, "is the name of a trace"),
+    "one-file-twice": ({"outputs": [Path("r.md"), Path("./r.md")]}, "is given twice"),
+    "a-device": ({"outputs": [Path(os.devnull)], "wanted": "json"}, "is no regular file"),
     "a-folder": ({"outputs": [Path()], "wanted": "json"}, "is a folder"),
 }
 
@@ -129,7 +133,9 @@ def test_two_empty_folders(tracediff: Command, tmp_path: Path) -> None:
     for name in ("left", "right"):
         (tmp_path / name).mkdir()
     done = tracediff("diff", "left", "right", "--format", "junit")
-    assert (done.status, done.out) == (2, "")
+    assert done.status == 2
+    assert 'errors="1"' in done.out
+    assert "neither left nor right holds a trace" in done.out
     assert "neither left nor right holds a trace" in done.err
 
 

@@ -212,6 +212,7 @@ def test_nothing_compared_is_no_pass() -> None:
     """Traces without anything to compare are not equal."""
     found = diff_traces(trace([event("a")]), trace([event("b")]))
     assert found.outcome is Outcome.NOTHING_COMPARED
+    assert "hold nothing that is compared" in found.message
 
 
 def test_kinds_are_not_compared() -> None:

@@ -1,5 +1,6 @@
 """Traces of the user's own against goldens, paired by name."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,40 @@ def test_broken_new_trace_is_a_result(tmp_path: Path) -> None:
     (new / "a.jsonl").write_bytes((new / "a.jsonl").read_bytes()[:-9])
     (result,) = gate_recorded(goldens, new)
     assert result.diff.outcome is Outcome.INCOMPLETE
+
+
+ODD = {
+    "dangling-link": lambda path: path.symlink_to("nowhere"),
+    "folder": lambda path: path.mkdir(),
+    "pipe": os.mkfifo,
+    "other-case": lambda path: own_trace(path.with_name("b.JSONL"), 5.0),
+    "linked-folder": lambda path: path.with_name("sub").symlink_to(
+        fill(path.parent.parent / "elsewhere", c=1), target_is_directory=True
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+@pytest.mark.parametrize("side", ["goldens", "new"])
+def test_nothing_called_a_trace_is_overlooked(case: str, side: str, tmp_path: Path) -> None:
+    """Whatever stands under a trace's name in either folder is compared, or is no pass."""
+    goldens, new = fill(tmp_path / "goldens", a=1), fill(tmp_path / "new", a=1)
+    fill(new if side == "goldens" else goldens, b=1)
+    ODD[case](tmp_path / side / "b.jsonl")
+    outcomes = [result.diff.outcome for result in gate_recorded(goldens, new)]
+    assert outcomes[0] is Outcome.EQUAL
+    assert set(outcomes[1:]) <= {Outcome.UNREADABLE, Outcome.DIVERGED}
+    assert outcomes[1:]
+
+
+def test_unfinished_recording_is_called_so(tmp_path: Path) -> None:
+    """A recording that was not finished is no golden that lacks."""
+    goldens, new = fill(tmp_path / "goldens", a=1), fill(tmp_path / "new", a=1)
+    (new / "boom.jsonl.partial").touch()
+    result = gate_recorded(goldens, new)[1]
+    assert result.diff.outcome is Outcome.INCOMPLETE
+    assert "not finished" in result.diff.message
+    assert "--update" not in result.diff.message
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """assert_trace: what passes, what fails, and what the failure says."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,19 @@ def test_report_fits_a_terminal(project: pytest.Pytester) -> None:
     wide = [line for line in lines if len(line) > 80]
     assert len(lines) > 8
     assert all("loop.jsonl" in line for line in wide)
+
+
+def test_commands_can_be_copied(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command stands on one line, however long the paths, and does what it says."""
+    edit(project, "np.sin(x)", "np.sin(x) + (step == 1)")
+    base = project.path / ("a-folder-with-a-long-name-" * 4)
+    lines = project.runpytest_inprocess(f"--basetemp={base}").outlines
+    commands = [line[line.index("tracediff ") :] for line in lines if "  tracediff " in line]
+    assert [command.split()[1] for command in commands] == ["show", "diff"]
+    monkeypatch.chdir(project.path)
+    for command, said in zip(commands, ["e01", "DIVERGED"], strict=True):
+        done = project.run(sys.executable, "-m", *shlex.split(command))
+        done.stdout.fnmatch_lines([f"*{said}*"])
 
 
 def test_fresh_trace_is_kept(project: pytest.Pytester) -> None:
@@ -114,6 +128,11 @@ def test_missing_golden_names_the_command(pytester: pytest.Pytester) -> None:
             id="unused-tolerance",
         ),
         pytest.param(
+            ["assert_trace(record(trace_recorder), 'a', allow_nan=['x', 'zzz*'])"],
+            "*allow_nan='zzz[*]' fits no tensor and no number*",
+            id="unused-nan",
+        ),
+        pytest.param(
             ["assert_trace(record(trace_recorder), 'a')", "assert_trace(trace_recorder, 'A')"],
             "*this test has used the golden 'A' already*",
             id="used-twice",
@@ -155,7 +174,7 @@ def test_not_same_fails(lines: list[str], message: str, pytester: pytest.Pyteste
         pytest.param(
             [
                 "record(trace_recorder, math.nan)",
-                "assert_trace(trace_recorder, 'a', allow_nan=['y', 'x*'])",
+                "assert_trace(trace_recorder, 'a', allow_nan=['x', 'x*'])",
             ],
             id="declared-nan",
         ),

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from plugin_runs import edit
@@ -153,15 +154,47 @@ def test_two_owners_fail(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["E *test_two.traces/both.jsonl belongs to test_two.py::test_two*"])
 
 
-def test_two_owners_on_two_workers_fail(pytester: pytest.Pytester) -> None:
-    """Two workers that use one golden fail the session, although each of the tests passes."""
-    pytester.makepyfile(test_two=TWO.replace("2.0", "1.00000001"))
+@pytest.mark.parametrize("marks", ["", "@pytest.mark.xfail(strict=False)\n"], ids=["", "xfail"])
+def test_two_owners_on_two_workers_fail(marks: str, pytester: pytest.Pytester) -> None:
+    """Of two workers that use one golden the later test fails, in every report."""
+    text = TWO.replace("2.0", "1.00000001").replace("@pytest", f"{marks}@pytest")
+    pytester.makepyfile(test_two=text)
     first = "test_two.py::test_two[1.0]"
-    pytester.runpytest_inprocess(first, "--tracediff-update").assert_outcomes(passed=1)
-    result = pytester.runpytest_subprocess("-n", "2")
-    result.assert_outcomes(passed=2)
+    pytester.runpytest_inprocess(first, "--tracediff-update")
+    result = pytester.runpytest_subprocess("-n", "2", "--junitxml=report.xml")
+    outcomes = result.parseoutcomes()
+    assert outcomes.pop("xpassed" if marks else "passed") == 1
+    assert outcomes == {"failed": 1}
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["error * test_two.py::test_two* needs another name"])
+    said = "*both.jsonl belongs to test_two.py::test_two* already; test_two.py::test_two*"
+    result.stdout.fnmatch_lines([f'{said} needs another name: * such as f"both-{{parameter}}"'])
+    suite = ElementTree.parse(pytester.path / "report.xml").find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param('"loop")', '"new", tolerance="zzz=exact")', id="tolerance"),
+        pytest.param('"loop")', '"new", allow_nan="zzz*")', id="allowed-nan"),
+        pytest.param(
+            '"loop")', '"new", options=tracediff.DiffOptions(skip=("updated",)))', id="nothing"
+        ),
+    ],
+)
+def test_golden_that_could_never_pass_is_not_written(
+    old: str, new: str, project: pytest.Pytester
+) -> None:
+    """--tracediff-update neither makes nor changes a golden of a test that fails all the same."""
+    edit(project, "import numpy as np", "import numpy as np\nimport tracediff")
+    edit(project, old, new)
+    for name, content in (("new", None), ("loop", (project.path / GOLDEN).read_bytes())):
+        edit(project, '"new"', f'"{name}"')
+        edit(project, "np.sin(x)", "np.cos(np.sin(x))")
+        project.runpytest_inprocess("--tracediff-update").assert_outcomes(failed=1)
+        golden = project.path / GOLDEN.with_name(f"{name}.jsonl")
+        assert (golden.read_bytes() if golden.exists() else None) == content
 
 
 def test_update_under_xdist(pytester: pytest.Pytester) -> None:

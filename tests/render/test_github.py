@@ -44,7 +44,7 @@ def decode(text: str, further: dict[str, str]) -> str:
 
 def commands(*diffs: TraceDiff, workspace: Workspace | None = None) -> list[Command]:
     text = github_annotations(diffs, workspace=workspace)
-    return [read_command(line) for line in text.splitlines()]
+    return [read_command(line) for line in text.splitlines() if line.startswith("::")]
 
 
 @pytest.mark.parametrize("case", DIFFS)
@@ -58,6 +58,12 @@ def test_one_error_for_each_pair_that_does_not_pass(case: str) -> None:
     assert command.name == "error"
     assert command.properties["title"] == f"tracediff: {DIFFS[case][2]}"
     assert set(command.properties) <= {"file", "line", "title"}
+
+
+def test_a_pass_is_a_plain_line_with_the_counts() -> None:
+    """A log shows that something was compared, without an annotation."""
+    diffs = [diff_of(name) for name in ("equal", "equal", "within-tolerance")]
+    assert github_annotations(diffs) == ("tracediff: 3 pairs: 1 equal within tolerance, 2 equal\n")
 
 
 def test_what_an_annotation_says() -> None:

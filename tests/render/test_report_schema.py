@@ -2,20 +2,26 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pytest
+from compared import diff_of
 from jsonschema import Draft202012Validator
 from trace_building import chain, event, tensor, trace
 
 from tracediff.diff import DiffOptions, Outcome, TraceDiff, diff_traces
 from tracediff.events import Trace
-from tracediff.render.data import diff_to_json
+from tracediff.render.data import diff_to_json, folder_to_json
+from tracediff.render.pairs import problem
 from tracediff.workloads.run import run_fixture
 
 SCHEMA = json.loads((files("tracediff.render") / "report.schema.json").read_text("utf-8"))
+FOLDER_SCHEMA = json.loads(
+    (files("tracediff.render") / "folder_report.schema.json").read_text("utf-8")
+)
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
@@ -89,6 +95,30 @@ def test_reports_keep_the_schema(case: str) -> None:
     report = diff_to_json(found)
     errors = [f"{error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(report)]
     assert errors == []
+
+
+FOLDERS = {
+    "equal": (["equal"], "equal", 0),
+    "diverged": (["equal", "text"], "diverged", 0),
+    "unused": (["unused"], "could not say", 1),
+    "nothing": ([], "nothing compared", 1),
+    "problem-handed-in": (["equal", "problem"], "could not say", 1),
+}
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_folder_reports_keep_their_schema(case: str) -> None:
+    """The report of several pairs says what all of them come to, and each is a valid report."""
+    names, outcome, problems = FOLDERS[case]
+    made = {
+        "unused": replace(diff_of("equal"), unused_rules=("zzz",)),
+        "problem": problem("nothing was there"),
+    }
+    report = folder_to_json([made.get(name) or diff_of(name) for name in names])
+    assert list(Draft202012Validator(FOLDER_SCHEMA).iter_errors(report)) == []
+    assert (report["outcome"], len(report["problems"])) == (outcome, problems)
+    for pair in report["pairs"]:
+        assert VALIDATOR.is_valid({"format": "tracediff-report/1", **pair})
 
 
 def test_schema_is_a_schema() -> None:

@@ -157,6 +157,14 @@ def test_where_a_trace_cannot_be_written(
     assert names(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", ["a.timing.jsonl", "a.TIMING.JSONL", ".timing.jsonl"])
+def test_the_name_of_a_sidecar_is_refused(name: str, tmp_path: Path) -> None:
+    """A trace under the name of a timing sidecar would never be compared."""
+    with pytest.raises(StorageError, match=r"leave \.timing out"):
+        TraceWriter(tmp_path / name)
+    assert names(tmp_path) == set()
+
+
 def test_a_device_is_not_replaced() -> None:
     """Writing to /dev/null as root must not put a file in its place."""
     with pytest.raises(StorageError, match="no regular file"):

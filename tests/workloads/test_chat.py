@@ -205,11 +205,12 @@ REJECTED = [
         id="schema-cannot-be-spelled",
     ),
     pytest.param(
-        asking(schema={"type": "object", "$ref": "x"}), TEXT, "response_format", "unsupported_schema",
-        id="reference",
+        asking(schema={"type": "object", "$ref": "x"}), TEXT, "response_format",
+        "unsupported_schema", id="reference",
     ),
     pytest.param(
-        asking(schema={"type": "nonsense"}), TEXT, "response_format", "unsupported_schema", id="no-schema"
+        asking(schema={"type": "nonsense"}), TEXT, "response_format",
+        "unsupported_schema", id="no-schema",
     ),
 ]  # fmt: skip
 

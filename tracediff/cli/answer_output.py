@@ -10,7 +10,6 @@ import typer
 from tracediff.cli.exits import ExitStatus
 from tracediff.cli.output import open_console, print_json, print_problem
 from tracediff.contracts import check_trace
-from tracediff.errors import UsageError
 from tracediff.render.data import check_to_json
 from tracediff.render.run_summary import RunSummary, print_run
 from tracediff.storage import read_trace
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
     from tracediff.streaming.record import Recorded
 
 FORMAT = "tracediff-record/1"
-
-
-def check_output(output: str) -> Path:
-    """Return the path of the trace to write; raise UsageError for standard output."""
-    if output == "-":
-        raise UsageError("-o takes the name of a file: a trace is not written to standard output")
-    return Path(output)
 
 
 def finish_recording(
@@ -78,6 +70,8 @@ def _facts(recorded: Recorded) -> tuple[str, dict[str, Any]]:
     if assembly.failure is not None:
         failure = assembly.failure
         facts["error"] = " ".join(filter(None, (failure.type, failure.code, failure.message)))
+    if recorded.given_up:
+        facts["tries"] = recorded.given_up
     missing = "none" if assembly.failure is None else "error"
     finishes = [str(finish_of(assembly, c, recorded.request) or missing) for c in assembly.choices]
     facts["finish"] = ", ".join(finishes) or missing
@@ -86,5 +80,8 @@ def _facts(recorded: Recorded) -> tuple[str, dict[str, Any]]:
         facts["tool_calls"] = [f"{call['name']} {call['arguments']}" for call in calls]
     if assembly.usage:
         facts["usage"] = dict(sorted(assembly.usage.items()))
-    texts = [message.get("text") or message.get("refusal", "") for message in messages]
+    refusals = [message["refusal"] for message in messages if message.get("refusal")]
+    if refusals:
+        facts = {"refusal": refusals[0], **facts}
+    texts = [message.get("text", "") for message in messages]
     return (texts[0] if texts and isinstance(texts[0], str) else ""), facts

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from tracediff.cli.help_pages import tidy_help
 from tracediff.cli.interruption import COULD_NOT_SAY, raised_interruptions
 from tracediff.cli.streams import OutputLost
 from tracediff.errors import TracediffError, UsageError
@@ -38,7 +39,13 @@ class CommandGroup(TyperGroup):
         module = import_module(f"tracediff.cli.{cmd_name}_command")
         command = typer.main.get_command(module.command)
         command.name = cmd_name
+        tidy_help(command, ctx)
         return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help page of the group itself."""
+        tidy_help(self, ctx)
+        super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the named command and its arguments; raise UsageError with near matches."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracediff.cli.exits import ExitStatus
 from tracediff.cli.output import open_console, print_json, print_problem
+from tracediff.cli.trace_output import check_rules_output
 from tracediff.errors import UsageError
 from tracediff.storage import read_trace, write_whole
 
@@ -45,11 +45,12 @@ def calibrate(
         raise UsageError("calibrate compares runs with each other: give two traces or more")
     if not math.isfinite(margin) or margin < 1:
         raise UsageError(f"--margin takes a number of at least 1, not {margin:g}")
+    path = None if output is None else check_rules_output(output, *runs)
     found = measure([read_trace(run) for run in runs], margin)
-    if output is not None:
+    if path is not None:
         rules = [FiledRule(rule.rule, evidence_text(rule)) for rule in found.rules]
-        write_whole(Path(output), tolerance_file(rules, margin, len(runs)))
-        print_problem(f"wrote {output}")
+        write_whole(path, tolerance_file(rules, margin, len(runs)))
+        print_problem(f"wrote {path}")
     if as_json:
         print_json(calibration_to_json(found))
     else:

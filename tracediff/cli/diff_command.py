@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
+from rich.console import Console
 
 from tracediff.cli.exits import ExitStatus, status_of, worst_status
+from tracediff.cli.ignored_files import note_misnamed
 from tracediff.cli.map_option import read_name_map
-from tracediff.cli.output import open_console, print_problem, standard_input
+from tracediff.cli.output import print_problem, standard_input
 from tracediff.cli.progress import show_progress
 from tracediff.cli.report_output import (
     Findings,
-    FormatOption,
-    OutputOption,
-    ReportPlan,
-    plan_reports,
+    reported_errors,
+    settle_reports,
     write_reports,
 )
+from tracediff.cli.report_plan import FormatOption, OutputOption, ReportPlan
 from tracediff.cli.tolerance_option import parse_tolerances
 from tracediff.comparison import (
     SideBySide,
@@ -30,11 +31,11 @@ from tracediff.comparison import (
     show_pairs,
 )
 from tracediff.comparison.processes import OnDone
-from tracediff.diff import DiffOptions, Outcome
+from tracediff.diff import DiffOptions, Outcome, TraceDiff
 from tracediff.diff.options import LEVELS, VIEWS
 from tracediff.errors import StorageError, UsageError
 from tracediff.render.drift import print_drift
-from tracediff.render.pairs import describe_unused
+from tracediff.render.pairs import describe_unused, unused_in_all
 from tracediff.render.terminal import print_diffs
 
 command = typer.Typer(add_completion=False)
@@ -116,40 +117,42 @@ def diff(
     without a counterpart diverges. Exit status: 0 equal or equal within tolerance, 1 diverged,
     2 could not say; of several pairs 2 outranks 1 outranks 0.
     """
-    options = DiffOptions(
-        parse_tolerances(tolerance or ()),
-        _one_of("--nan", nan, NAN_CHOICES) == "equal",
-        strict_settings,
-        tuple(_one_of("--view", name, VIEWS) for name in view or ()),
-        None if level is None else _one_of("--level", level, LEVELS),
-        tuple(only or ()),
-        tuple(skip or ()),
-        drift,
-        None if names is None else read_name_map(names),
-    )
-    plan = plan_reports(wanted, outputs or (), as_json=as_json, inputs=(left, right))
+    title = f"{left} | {right}"
+    plan = settle_reports(wanted, outputs or (), as_json=as_json, inputs=(left, right), title=title)
     if contracts:
         raise typer.Exit(_check_contracts(left, right, plan))
-    with show_progress("comparing", quiet=quiet) as tell:
-        comparisons = _compare(
-            left, right, options, jobs, whole="html" in plan.formats, on_done=tell
-        )
-    results = [found.diff for found in comparisons]
     single = "-" in (left, right) or not Path(left).is_dir()
 
-    def print_terminal() -> None:
-        console = open_console()
-        panel = first_panel(results[0]) if single else None
-        print_diffs(results, console, show_all=show_all, panel=panel)
-        if drift:
-            print_drift(results[0].drift, console)
-        if single and results[0].outcome is Outcome.INCOMPARABLE:
-            _check_contracts(left, right, ReportPlan())
+    with reported_errors(plan, title, (left, right) if single else None):
+        options = DiffOptions(
+            parse_tolerances(tolerance or ()),
+            _one_of("--nan", nan, NAN_CHOICES) == "equal",
+            strict_settings,
+            tuple(_one_of("--view", name, VIEWS) for name in view or ()),
+            None if level is None else _one_of("--level", level, LEVELS),
+            tuple(only or ()),
+            tuple(skip or ()),
+            drift,
+            None if names is None else read_name_map(names),
+        )
+        with show_progress("comparing", quiet=quiet) as tell:
+            comparisons = _compare(
+                left, right, options, jobs, whole="html" in plan.formats, on_done=tell
+            )
 
-    title = f"{left} | {right}"
-    write_reports(plan, Findings(title, comparisons, print_terminal, single, show_all))
-    unused = set.intersection(*(set(result.unused_rules) for result in results))
-    for glob in sorted(unused):
+        def print_terminal(console: Console, told: Sequence[TraceDiff]) -> None:
+            panel = first_panel(told[0]) if single else None
+            print_diffs(told, console, show_all=show_all, panel=panel)
+            if drift:
+                print_drift(told[0].drift, console)
+
+        findings = Findings(title, comparisons, print_terminal, single, show_all)
+        write_reports(plan, findings)
+    results = findings.results
+    if single and plan.standard == "terminal" and results[0].outcome is Outcome.INCOMPARABLE:
+        _check_contracts(left, right, ReportPlan())
+    unused = unused_in_all(results)
+    for glob in unused:
         print_problem(describe_unused(glob))
     statuses = [status_of(result.outcome) for result in results]
     raise typer.Exit(ExitStatus.COULD_NOT_SAY if unused else worst_status(statuses))
@@ -185,6 +188,7 @@ def _compare(
     folders = [name != "-" and Path(name).is_dir() for name in (left, right)]
     if all(folders):
         results = diff_folders(Path(left), Path(right), options, jobs=jobs, on_done=on_done)
+        note_misnamed(Path(left), Path(right))
         return show_pairs(results, options) if whole else [SideBySide(diff) for diff in results]
     if any(folders):
         folder, file = (left, right) if folders[0] else (right, left)

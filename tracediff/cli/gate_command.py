@@ -10,22 +10,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from tracediff.cli.exits import ExitStatus, status_of, worst_status
 from tracediff.cli.golden_folder import GOLDENS
+from tracediff.cli.ignored_files import note_misnamed
 from tracediff.cli.output import open_console, print_json, print_problem
 from tracediff.cli.progress import show_progress
 from tracediff.cli.report_output import (
     Findings,
-    FormatOption,
-    OutputOption,
-    ReportPlan,
-    plan_reports,
+    reported_errors,
+    settle_reports,
     write_reports,
 )
+from tracediff.cli.report_plan import FormatOption, OutputOption, ReportPlan
 from tracediff.cli.tolerance_option import parse_tolerances
 from tracediff.comparison import SideBySide, compare_side_by_side
-from tracediff.diff import DiffOptions
+from tracediff.diff import DiffOptions, Outcome, TraceDiff
 from tracediff.errors import UsageError
 from tracediff.gate import (
     Gated,
@@ -35,8 +36,8 @@ from tracediff.gate import (
     plan_update,
     write_changes,
 )
-from tracediff.render.gate import print_gate, print_update, update_to_json
-from tracediff.render.pairs import describe_unused
+from tracediff.render.gate import PASSED, print_gate, print_update, update_to_json
+from tracediff.render.pairs import describe_unused, unused_in_all
 
 command = typer.Typer(add_completion=False)
 
@@ -113,35 +114,39 @@ def gate(
     in a golden's tensors never pass. Exit status: 0 all pass, 1 a golden diverged, 2 could not say;
     2 outranks 1 outranks 0. With --update: 0 done, 2 nothing was written.
     """
-    options = DiffOptions(parse_tolerances(tolerance or ()), strict_settings=strict_settings)
-    request = _Request(
-        _goldens_folder(folder),
-        new,
-        tuple(fixtures or ()),
-        GateRules(options, tuple(allow_nan or ())),
-        jobs,
-        update,
-        quiet,
-    )
-    if new is not None and fixtures:
-        raise UsageError("--new compares traces of your own: --fixture has no meaning with it")
     if update and (outputs or wanted not in (None, "terminal", "json")):
         raise UsageError("--update prints what it changes, as text or with --json; gate before it")
-    inputs = [request.folder] if new is None else [request.folder, new]
-    plan = plan_reports(wanted, outputs or (), as_json=as_json, inputs=inputs)
-    with tempfile.TemporaryDirectory(prefix="tracediff-gate-") as staging:
-        results = _gate(request, Path(staging))
-        status = _update(request, results, plan) if update else _report(request, results, plan)
+    goldens = folder or GOLDENS
+    title = f"gate {goldens}"
+    inputs = [goldens] if new is None else [goldens, new]
+    plan = settle_reports(wanted, outputs or (), as_json=as_json, inputs=inputs, title=title)
+    with reported_errors(replace(plan, standard="terminal") if update else plan, title):
+        if new is not None and fixtures:
+            raise UsageError("--new compares traces of your own: --fixture has no meaning with it")
+        options = DiffOptions(parse_tolerances(tolerance or ()), strict_settings=strict_settings)
+        rules = GateRules(options, tuple(allow_nan or ()))
+        request = _Request(goldens, new, tuple(fixtures or ()), rules, jobs, update, quiet)
+        if folder is None:
+            _check_default_folder(request)
+        with tempfile.TemporaryDirectory(prefix="tracediff-gate-") as staging:
+            results = _gate(request, Path(staging))
+            note_misnamed(*(Path(name) for name in inputs))
+            status = _update(request, results, plan) if update else _report(request, results, plan)
     raise typer.Exit(status)
 
 
-def _goldens_folder(folder: Path | None) -> Path:
-    if folder is None and not GOLDENS.is_dir():
-        raise UsageError(
-            f"there is no folder {GOLDENS} here: name the folder with your goldens, "
-            "`tracediff gate DIR`, or make one with `tracediff gate DIR --update`"
-        )
-    return GOLDENS if folder is None else folder
+def _check_default_folder(request: _Request) -> None:
+    """Raise UsageError where no folder is named and there is none of the default name."""
+    if GOLDENS.is_dir() or (request.update and (request.new or request.fixtures)):
+        return
+    options = [] if request.new is None else ["--new", str(request.new)]
+    options += [word for fixture in request.fixtures for word in ("--fixture", fixture)]
+    named = shlex.join(["tracediff", "gate", "DIR", *options])
+    made = shlex.join(["tracediff", "gate", *(options or ["--fixture", "NAME"]), "--update"])
+    raise UsageError(
+        f"there is no folder {GOLDENS} here: name the folder with your goldens, `{named}`, or "
+        f"make it, `{made}`"
+    )
 
 
 def _gate(request: _Request, staging: Path) -> Sequence[Gated]:
@@ -170,22 +175,23 @@ def _gate(request: _Request, staging: Path) -> Sequence[Gated]:
 def _report(request: _Request, results: Sequence[Gated], plan: ReportPlan) -> ExitStatus:
     diffs = [result.diff for result in results]
 
-    def print_terminal() -> None:
-        print_gate(diffs, open_console(), _update_command(request), quiet=request.quiet)
+    def print_terminal(console: Console, told: Sequence[TraceDiff]) -> None:
+        print_gate(told, console, _update_command(request), quiet=request.quiet)
 
     # The one format that shows every pair of events needs both traces.
     whole = "html" in plan.formats
     comparisons = [_comparison(result, request.rules.options, whole=whole) for result in results]
     write_reports(plan, Findings(f"gate {request.folder}", comparisons, print_terminal))
-    unused = set.intersection(*(set(diff.unused_rules) for diff in diffs))
-    for glob in sorted(unused):
+    unused = unused_in_all(diffs)
+    for glob in unused:
         print_problem(describe_unused(glob))
     statuses = [status_of(diff.outcome) for diff in diffs]
     return ExitStatus.COULD_NOT_SAY if unused else worst_status(statuses)
 
 
 def _comparison(result: Gated, options: DiffOptions, *, whole: bool) -> SideBySide:
-    if not whole or result.new is None or not result.golden.exists():
+    was_read = result.diff.outcome in (*PASSED, Outcome.DIVERGED)
+    if not whole or not was_read or result.new is None or not result.golden.exists():
         return SideBySide(result.diff)
     return replace(compare_side_by_side(result.golden, result.new, options), diff=result.diff)
 

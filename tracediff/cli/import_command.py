@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from tracediff.cli.help_pages import tidy_help
 from tracediff.errors import UsageError
 from tracediff.suggestions import suggest
 
@@ -31,6 +32,7 @@ class ImportGroup(TyperGroup):
         module = import_module(f"tracediff.cli.import_{cmd_name}")
         command = typer.main.get_command(module.command)
         command.name = cmd_name
+        tidy_help(command, ctx)
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

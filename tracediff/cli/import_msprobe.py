@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tracediff.cli.output import print_json
+from tracediff.cli.trace_output import check_output
 
 command = typer.Typer(add_completion=False)
 
@@ -27,7 +28,7 @@ def import_msprobe(
     from tracediff.importing.msprobe import import_msprobe as record
     from tracediff.render.rows import counted
 
-    count = record(Path(source), Path(output))
+    count = record(Path(source), check_output(output, source))
     if as_json:
         print_json({"trace": output, "calls": count})
     else:

@@ -8,8 +8,9 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from tracediff.cli.answer_output import check_output, finish_recording
+from tracediff.cli.answer_output import finish_recording
 from tracediff.cli.output import standard_input
+from tracediff.cli.trace_output import check_output, named_partial
 
 command = typer.Typer(add_completion=False)
 
@@ -54,16 +55,17 @@ def import_sse(
     from tracediff.storage.sources import open_source
     from tracediff.streaming.dialects import new_dialect
     from tracediff.streaming.record import record_capture
-    from tracediff.streaming.request import read_request, unknown_request
+    from tracediff.streaming.request import captured, read_request, unknown_request
 
     new_dialect(api)
-    path = check_output(output)
+    path = check_output(output, capture, *([] if request is None else [request]))
     facts = unknown_request(api)
     if request is not None:
         with open_source(request) as stream:
-            facts = read_request(_read_all(stream), api, str(request))
+            facts = captured(read_request(_read_all(stream), api, str(request)))
     existed = path.exists()
-    with open_source(standard_input() if capture == "-" else capture) as stream:
+    source = standard_input() if capture == "-" else capture
+    with named_partial(path), open_source(source) as stream:
         recorded = record_capture(_pieces(stream), TraceWriter(path), facts, api)
     finish_recording(recorded, capture, path, existed, as_json=as_json)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tracediff.cli.output import print_json, print_problem
+from tracediff.cli.trace_output import check_output
 
 MOST_SKIPPED = 5
 
@@ -39,7 +40,7 @@ def import_tensors(
     from tracediff.importing.tensors import import_tensors as record
     from tracediff.render.rows import counted
 
-    found = record(Path(source), Path(output), level=tensors)
+    found = record(Path(source), check_output(output, source), level=tensors)
     if found.skipped:
         more = ", …" if len(found.skipped) > MOST_SKIPPED else ""
         listed = ", ".join(found.skipped[:MOST_SKIPPED])

@@ -31,18 +31,21 @@ def raised_interruptions() -> Iterator[None]:
         if os.getpid() != process:
             # A forked process that works for this one, which says itself what happened.
             os._exit(COULD_NOT_SAY)
-        # A second interruption would only disturb the putting in order after the first.
-        _install(_ignore)
+        # A second interruption would only disturb the putting in order after the first. The
+        # interpreter gives up handlers of Python's own before it ends, but not this one.
+        _install(signal.SIG_IGN)
         raise KeyboardInterrupt
 
     _install(interrupt)
     try:
         yield
     finally:
+        # After an interruption this changes nothing: ending on the spot would leave behind what
+        # the interpreter puts in order as it ends, and `timeout` sends two signals at once.
         _install(_end)
 
 
-def _install(handler: Handler) -> None:
+def _install(handler: Handler | signal.Handlers) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         # What was ignored from the start, as a shell does for its background, stays ignored.
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
@@ -54,7 +57,3 @@ def _end(number: int, frame: FrameType | None) -> None:
         os.write(_STANDARD_ERROR, b"tracediff: interrupted\n")
     finally:
         os._exit(COULD_NOT_SAY)
-
-
-def _ignore(number: int, frame: FrameType | None) -> None:
-    pass

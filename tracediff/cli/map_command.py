@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracediff.cli.exits import ExitStatus
 from tracediff.cli.output import open_console, print_json, print_problem, standard_input
+from tracediff.cli.trace_output import check_rules_output
 from tracediff.errors import UsageError
 from tracediff.events import Trace
 from tracediff.storage import read_trace
@@ -45,11 +45,12 @@ def map_names(
         )
     if left == right == "-":
         raise UsageError("only one of the two traces can come from standard input")
+    path = None if output is None else check_rules_output(output, left, right)
     traces = _read(left), _read(right)
     found = suggest_map(*traces)
-    if output is not None:
-        write_whole(Path(output), rules_text(found).encode())
-        print_problem(f"wrote {output}")
+    if path is not None:
+        write_whole(path, rules_text(found).encode())
+        print_problem(f"wrote {path}")
     if as_json:
         print_json(suggestion_to_json(found))
     else:

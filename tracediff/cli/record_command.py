@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tracediff.cli.answer_output import check_output, finish_recording
+from tracediff.cli.answer_output import finish_recording
+from tracediff.cli.trace_output import check_output, named_partial
 from tracediff.errors import UsageError
 
 command = typer.Typer(add_completion=False)
@@ -78,12 +79,12 @@ def record(
 
     known = api or _guessed(guess_api(url), url)
     new_dialect(known)
-    path = check_output(output)
+    path = check_output(output, request)
     if find_spec("httpx") is None:
         raise UsageError("`tracediff record` needs httpx: pip install 'tracediff[record]'")
     from tracediff.client.asking import record_answer
     from tracediff.client.connection import open_client, real_clock
-    from tracediff.client.exchange import Question, shown_url
+    from tracediff.client.exchange import Question, check_url, shown_url
     from tracediff.client.keys import find_key
     from tracediff.client.retrying import RetryPolicy
     from tracediff.storage import TraceWriter
@@ -94,22 +95,31 @@ def record(
     with open_source(request) as stream:
         body = stream.read()
     read_request(body, known, str(request))
+    check_url(url)
     question = Question(url, body, known, key)
     existed = path.exists()
 
     def open_writer() -> TraceWriter:
         return TraceWriter(path, environment=describe_environment())
 
-    with open_client(silence) as client:
+    with named_partial(path), open_client(silence) as client:
         policy = RetryPolicy(tries, total)
         recorded = record_answer(question, open_writer, client, real_clock(), policy)
-    finish_recording(recorded, shown_url(url), path, existed, as_json=as_json)
+    shown = shown_url(url).replace(key.secret or "\0", "***")
+    finish_recording(recorded, shown, path, existed, as_json=as_json)
+
+
+def _shown(url: str) -> str:
+    """Return a URL without user, password and query, before httpx may be there."""
+    start, _, rest = url.partition("?")[0].rpartition("@")
+    scheme = start.partition("//")[0] + "//" if "//" in start else ""
+    return repr(scheme + rest)[:100]
 
 
 def _guessed(api: str | None, url: str) -> str:
     if api is None:
         raise UsageError(
-            f"the path of {url.partition('?')[0]!r:.100} does not say which API is asked; give "
+            f"the path of {_shown(url)} does not say which API is asked; give "
             "--api openai-chat, openai-responses or anthropic-messages"
         )
     return api

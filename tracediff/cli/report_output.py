@@ -1,4 +1,4 @@
-"""In which formats a report is wanted, and where each of them goes.
+"""Writes the reports of one command, whatever way it ends.
 
 Knows formats, files and the terminal. Must not know how a comparison was made.
 """
@@ -6,78 +6,48 @@ Knows formats, files and the terminal. Must not know how a comparison was made.
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-import typer
+from rich.console import Console
 
-from tracediff.cli.output import PIPED_WIDTH, print_bytes, print_problem
+from tracediff.cli.output import PIPED_WIDTH, open_console, print_bytes, print_problem
+from tracediff.cli.report_plan import ReportPlan, plan_reports, plan_usable
+from tracediff.cli.streams import OutputLost
 from tracediff.comparison import SideBySide, with_line
-from tracediff.diff import TraceDiff
-from tracediff.errors import StorageError, UsageError
+from tracediff.diff import Outcome, TraceDiff
+from tracediff.errors import StorageError, TracediffError, UsageError
+from tracediff.render.pairs import judge_alone, problem, problems_of, with_problems
+from tracediff.render.terminal import print_diffs
 from tracediff.storage import encode_json, write_whole
+from tracediff.storage.partial import storage_errors
 
 if TYPE_CHECKING:
     from tracediff.render.workspace import Workspace
-
-FORMATS: Final = ("terminal", "json", "junit", "github", "markdown", "sarif", "html")
-ENDINGS: Final = {
-    ".html": "html",
-    ".json": "json",
-    ".md": "markdown",
-    ".sarif": "sarif",
-    ".txt": "terminal",
-    ".xml": "junit",
-}
-"""The format that the ending of a file's name asks for."""
-
-FOR_FILES: Final = ("html", "sarif")
-"""Formats that nobody reads in a terminal."""
-
-TRACE_MARK: Final = ".jsonl"
-
-FormatOption = typer.Option(
-    "--format",
-    metavar="FORMAT",
-    help="terminal, json, junit, github, markdown, sarif or html; default: what FILE's name ends "
-    "in, else terminal.",
-)
-OutputOption = typer.Option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Write a report to FILE (.html, .json, .md, .sarif, .xml for junit); may be repeated.",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportPlan:
-    """The format for standard output, and each file with its format."""
-
-    standard: str = "terminal"
-    files: tuple[tuple[Path, str], ...] = ()
-
-    @property
-    def formats(self) -> frozenset[str]:
-        """All formats that are wanted."""
-        return frozenset((self.standard, *(wanted for _, wanted in self.files)))
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
     """What reports are made from: comparisons in order, and how they are told in a terminal.
 
-    `single` says that there is one comparison and not a list of them.
+    `print_terminal` gets the console, and the results with what is wrong with all of them (of a
+    single one, the result as it stands alone). `single` says that there is one comparison and not
+    a list of them.
     """
 
     title: str
     comparisons: Sequence[SideBySide]
-    print_terminal: Callable[[], None]
+    print_terminal: Callable[[Console, Sequence[TraceDiff]], None]
     single: bool = False
     show_all: bool = False
+
+    @property
+    def told(self) -> Sequence[TraceDiff]:
+        """What the terminal report tells."""
+        return [judge_alone(self.results[0])] if self.single else with_problems(self.results)
 
     @property
     def results(self) -> Sequence[TraceDiff]:
@@ -85,73 +55,96 @@ class Findings:
         return [found.diff for found in self.comparisons]
 
 
-def plan_reports(
+def settle_reports(
     wanted: str | None,
     outputs: Sequence[Path],
     *,
     as_json: bool,
     inputs: Sequence[str | Path],
+    title: str,
 ) -> ReportPlan:
-    """Return what goes where; raise UsageError or StorageError before any work is done.
+    """Return what goes where, as `plan_reports`; if one file is refused, the others say so."""
+    try:
+        return plan_reports(wanted, outputs, as_json=as_json, inputs=inputs)
+    except TracediffError as error:
+        _report_error(plan_usable(wanted, outputs, inputs), title, error)
+        raise
 
-    A file's format is that of its name's ending, else `wanted`; standard output gets `wanted`
-    where no file took it, else the terminal report.
+
+@contextmanager
+def reported_errors(
+    plan: ReportPlan, title: str, pair: tuple[str, str] | None = None
+) -> Iterator[None]:
+    """Have every report that is wanted say so where the block fails, and the error raised again.
+
+    `pair` names the two traces, where there are no more than those. Reports of an earlier run go
+    before the block starts: whatever ends it, none of them is taken for this one's.
     """
-    if as_json and wanted not in (None, "json"):
-        raise UsageError(f"--json and --format {wanted} ask for two formats: give one of them")
-    wanted = "json" if as_json else wanted
-    if wanted is not None and wanted not in FORMATS:
-        raise UsageError(f"--format takes {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, not {wanted}")
-    files = []
-    for path in outputs:
-        _refuse(path, inputs)
-        ending = ENDINGS.get(path.suffix.lower(), wanted)
-        if ending is None:
-            raise UsageError(f"-o {path}: the ending says no format; give one with --format")
-        files.append((path, ending))
-    taken = any(chosen == wanted for _, chosen in files)
-    standard = "terminal" if wanted is None or taken else wanted
-    if standard in FOR_FILES and sys.stdout.isatty():
-        raise UsageError(
-            f"--format {standard} is not for a terminal: write it to a file with "
-            f"-o report.{standard}, or pipe it"
-        )
-    return ReportPlan(standard, tuple(files))
+    for path, _ in plan.files:
+        with storage_errors(path):
+            path.unlink(missing_ok=True)
+    try:
+        yield
+    except OutputLost:
+        raise
+    except Exception as error:
+        _report_error(plan, title, error, pair)
+        raise
+
+
+def _report_error(
+    plan: ReportPlan, title: str, error: Exception, pair: tuple[str, str] | None = None
+) -> None:
+    """Write all reports that can be written; standard output gets one where a program reads it."""
+    is_known = isinstance(error, TracediffError)
+    message = str(error) if is_known else f"{type(error).__name__}: {error}"
+    outcome = Outcome.NOTHING_COMPARED if isinstance(error, UsageError) else Outcome.UNREADABLE
+    found = problem(message, outcome)
+    if pair is not None:
+        found = replace(found, left=pair[0], right=pair[1])
+    findings = Findings(title, [SideBySide(found)], _print_plainly, single=pair is not None)
+    # Whatever goes wrong here must not hide the error that there is to tell.
+    for path, wanted in plan.files:
+        with suppress(Exception):
+            _write_file(path, wanted, findings)
+    with suppress(Exception):
+        _write_standard(plan, findings, tell_terminal=False)
+
+
+def _print_plainly(console: Console, diffs: Sequence[TraceDiff]) -> None:
+    print_diffs(diffs, console)
 
 
 def write_reports(plan: ReportPlan, findings: Findings) -> None:
-    """Write every report that is wanted; raise StorageError for a file that cannot be written."""
+    """Write every report that is wanted; raise StorageError for a file that cannot be written.
+
+    What is wrong with all comparisons together, such as a glob that fits nothing, is one more in
+    every format, so that none of them reads as passed.
+    """
     if plan.formats != {"terminal"}:
         findings = replace(findings, comparisons=[_located(one) for one in findings.comparisons])
     # Files first: whoever reads standard output may go away before its end.
     for path, wanted in plan.files:
-        write_whole(path, _report(wanted, findings))
-        print_problem(f"wrote {path} ({wanted})")
+        _write_file(path, wanted, findings)
+    _write_standard(plan, findings)
+
+
+def _write_file(path: Path, wanted: str, findings: Findings) -> None:
+    write_whole(path, _report(wanted, findings))
+    print_problem(f"wrote {path} ({wanted})")
+
+
+def _write_standard(plan: ReportPlan, findings: Findings, *, tell_terminal: bool = True) -> None:
     if "github" in plan.formats:
         _append_step_summary(findings)
-    if plan.standard == "terminal":
-        findings.print_terminal()
-    else:
+    if plan.standard != "terminal":
         print_bytes(_report(plan.standard, findings))
+    elif tell_terminal:
+        findings.print_terminal(open_console(), findings.told)
 
 
 def _located(found: SideBySide) -> SideBySide:
     return replace(found, diff=with_line(found.diff))
-
-
-def _refuse(path: Path, inputs: Sequence[str | Path]) -> None:
-    """Raise where a report at `path` would destroy something or cannot be written."""
-    if str(path) == "-":
-        raise UsageError("-o takes the name of a file: without -o a report goes to standard output")
-    if TRACE_MARK in path.name:
-        raise UsageError(f"-o {path} is the name of a trace, which no report may overwrite")
-    for name in map(Path, inputs):
-        if path.exists() and name.exists() and path.samefile(name):
-            raise UsageError(f"-o {path} is one of the inputs, which no report may overwrite")
-    if path.is_dir():
-        raise UsageError(f"-o {path} is a folder: give the name of a file in it")
-    if not path.parent.is_dir():
-        raise StorageError(f"cannot write {path}: there is no folder {path.parent}")
 
 
 def _report(wanted: str, findings: Findings) -> bytes:
@@ -159,7 +152,8 @@ def _report(wanted: str, findings: Findings) -> bytes:
     if wanted == "html":
         from tracediff.render.html.page import html_report
 
-        return html_report(findings.comparisons, title=findings.title)
+        problems = [SideBySide(diff) for diff in problems_of(findings.results)]
+        return html_report([*findings.comparisons, *problems], title=findings.title)
     if wanted == "json":
         return _json_report(findings)
     return _text_report(wanted, findings).encode("utf-8", "backslashreplace")
@@ -170,7 +164,7 @@ def _json_report(findings: Findings) -> bytes:
 
     results, show_all = findings.results, findings.show_all
     content = (
-        diff_to_json(results[0], show_all=show_all)
+        diff_to_json(judge_alone(results[0]), show_all=show_all)
         if findings.single
         else folder_to_json(results, show_all=show_all)
     )
@@ -179,9 +173,10 @@ def _json_report(findings: Findings) -> bytes:
 
 def _text_report(wanted: str, findings: Findings) -> str:
     if wanted == "terminal":
-        from tracediff.render.plain_text import diffs_to_text
+        from tracediff.render.plain_text import printed_text
 
-        return diffs_to_text(findings.results, PIPED_WIDTH, show_all=findings.show_all)
+        told = findings.told
+        return printed_text(lambda console: findings.print_terminal(console, told), PIPED_WIDTH)
     results = findings.results
     if wanted == "junit":
         from tracediff.render.junit import junit_report

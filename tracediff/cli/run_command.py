@@ -5,24 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tracediff.cli.exits import ExitStatus
-from tracediff.cli.golden_folder import refuse_golden
 from tracediff.cli.output import open_console, print_json, print_problem
 from tracediff.cli.progress import show_progress
+from tracediff.cli.trace_output import check_output, named_partial
 from tracediff.contracts import check_trace
 from tracediff.errors import UsageError
 from tracediff.events import Trace
 from tracediff.render.data import check_to_json
 from tracediff.render.run_summary import RunSummary, print_run
 from tracediff.storage import TraceWriter, read_timing, read_trace, write_beside
-from tracediff.storage.names import partial_path
 from tracediff.workloads.environment import describe_environment
 from tracediff.workloads.run import RunRequest, find_workload, record_fixture
 from tracediff.workloads.settings import parse_assignments
@@ -87,10 +85,8 @@ def run(
     overrides = parse_assignments(assignments or ())
     if preview:
         overrides.setdefault("preview", True)
-    if output is not None and str(output) == "-":
-        raise UsageError("-o takes the name of a file: a trace is not written to standard output")
     if output is not None:
-        refuse_golden(output)
+        check_output(str(output))
     if inject is not None and not find_workload(fixture).injections:
         raise UsageError(f"{fixture} has no injections; --inject {inject} cannot be given")
     request = RunRequest(fixture, overrides, inject, kernel, tensors)
@@ -108,7 +104,7 @@ def run(
 
     # Text that is streamed shows the progress, and would be in its way.
     silent = quiet or (stream and not as_json)
-    with _named_partial(path), show_progress(f"running {fixture}", quiet=silent):
+    with named_partial(path), show_progress(f"running {fixture}", quiet=silent):
         result = record_fixture(request, open_writer, print_piece)
     if stream and not as_json:
         sys.stdout.write("\n")
@@ -142,18 +138,6 @@ def default_output(request: RunRequest) -> Path:
         spelled = json.dumps(sorted(request.overrides.items()), ensure_ascii=True)
         parts.append(hashlib.sha256(spelled.encode()).hexdigest()[:8])
     return RUNS / f"{'.'.join(parts)}.jsonl"
-
-
-@contextmanager
-def _named_partial(path: Path) -> Iterator[None]:
-    """Have an interruption inside the block say what it leaves of the trace at `path`."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        partial = partial_path(path)
-        if not partial.exists():
-            raise
-        raise KeyboardInterrupt(f"what was recorded until then is in {partial}") from None
 
 
 def _stream_times(trace: Trace, path: Path) -> Mapping[str, float]:

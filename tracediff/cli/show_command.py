@@ -81,8 +81,9 @@ def _show_timing(trace: Trace, path: str, *, as_json: bool) -> None:
     sidecar = None if path == "-" else read_timing(Path(path))
     if sidecar is None:
         raise UsageError(
-            f"{trace.name} has no timing sidecar; `tracediff run` and `tracediff serve --record` "
-            "write one, NAME.timing.jsonl, which has to lie beside the trace"
+            f"{trace.name} has no timing sidecar; `tracediff run`, `tracediff record` and "
+            "`tracediff serve --record` write one, NAME.timing.jsonl, which has to lie beside the "
+            "trace"
         )
     times = measure_run(trace, sidecar.nanoseconds)
     untimed = sum(event.event_id not in sidecar.nanoseconds for event in trace.events)

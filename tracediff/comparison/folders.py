@@ -10,12 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from tracediff.comparison.files import diff_files
+from tracediff.comparison.listing import find_traces, refuse_odd_file
 from tracediff.comparison.processes import OnDone, spread_work, tell_nobody
 from tracediff.diff import DiffOptions, Outcome, TraceDiff
-from tracediff.errors import UsageError
+from tracediff.errors import StorageError, UsageError
 
-TRACE_ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".partial")
-SIDECAR = ".timing.jsonl"
 WORTH_PROCESSES = 4
 """Pairs from which starting further processes pays."""
 
@@ -32,7 +31,7 @@ def diff_folders(
 
     A trace that only one folder holds is a divergence. `jobs` is the number of processes, as many
     as there are processors if not given; `on_done` is told how many pairs are compared. Raises
-    UsageError where neither folder holds a trace.
+    UsageError where neither folder holds a trace, and what `find_traces` raises.
     """
     pairs = find_pairs(left, right)
     compare = partial(_compare, options or DiffOptions())
@@ -49,29 +48,20 @@ def find_pairs(left: Path, right: Path) -> Sequence[tuple[Path | None, Path | No
     return [(sides[0].get(name), sides[1].get(name)) for name in names]
 
 
-def find_traces(folder: Path) -> dict[str, Path]:
-    """Return the traces below a folder by name, whatever their compression.
-
-    Raises UsageError where two of them have one name.
-    """
-    found: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*")):
-        if not path.name.endswith(TRACE_ENDINGS) or path.name.endswith(SIDECAR):
-            continue
-        if not path.is_file():
-            continue
-        relative = path.relative_to(folder)
-        name = str(relative).partition(".jsonl")[0]
-        if name in found:
-            raise UsageError(f"{folder} holds {found[name].name} and {path.name}: keep one of them")
-        found[name] = path
-    return found
+def diff_listed(left: Path, right: Path, options: DiffOptions | None = None) -> TraceDiff:
+    """Compare two files of folders by `diff_files`; what is no file is unreadable."""
+    try:
+        for path in (left, right):
+            refuse_odd_file(path)
+    except StorageError as error:
+        return TraceDiff(Outcome.UNREADABLE, str(left), str(right), message=str(error))
+    return diff_files(left, right, options)
 
 
 def _compare(options: DiffOptions, pair: tuple[Path | None, Path | None]) -> TraceDiff:
     left, right = pair
     if left is not None and right is not None:
-        return diff_files(left, right, options)
+        return diff_listed(left, right, options)
     lacking = "right" if right is None else "left"
     return TraceDiff(
         Outcome.DIVERGED,

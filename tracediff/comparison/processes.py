@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TypeVar
 
@@ -61,15 +61,22 @@ def _spread(
 
     # Forked processes would share the locks of threads that they do not have.
     context = get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_children) as pool:
+    pool: ProcessPoolExecutor | None = None
+    with ExitStack() as pools:
         try:
+            # An interruption in between would leave semaphores and half-started processes behind.
             with _held_back_interruptions():
-                futures = [pool.submit(work, item) for item in items]
+                pool = pools.enter_context(
+                    ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_children)
+                )
+                with _masked_interruption():
+                    futures = [pool.submit(work, item) for item in items]
             for done, _ in enumerate(as_completed(futures), 1):
                 on_done(done, len(items))
             return [future.result() for future in futures]
         except BaseException as error:
-            pool.shutdown(wait=False, cancel_futures=True)
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
             for child in active_children():
                 child.terminate()
             if isinstance(error, BrokenProcessPool):
@@ -82,10 +89,7 @@ def _spread(
 
 @contextmanager
 def _held_back_interruptions() -> Iterator[None]:
-    """Have interruptions wait while the block starts processes, which would be left half-started.
-
-    Those processes are not interrupted by Ctrl-C themselves: the one that started them ends them.
-    """
+    """Have interruptions wait while the block starts processes."""
     waiting: list[int] = []
     handlers: dict[int, Handler] = {}
     if threading.current_thread() is threading.main_thread():
@@ -95,8 +99,7 @@ def _held_back_interruptions() -> Iterator[None]:
                 handlers[number] = handler
                 signal.signal(number, lambda number, frame: waiting.append(number))
     try:
-        with _masked_interruption():
-            yield
+        yield
     finally:
         for held, handler in handlers.items():
             signal.signal(held, handler)
@@ -106,7 +109,10 @@ def _held_back_interruptions() -> Iterator[None]:
 
 @contextmanager
 def _masked_interruption() -> Iterator[None]:
-    """Have processes that are started inside the block get no Ctrl-C: they inherit the mask."""
+    """Have processes that are started inside the block get no Ctrl-C: they inherit the mask.
+
+    The one that started them ends them.
+    """
     if sys.platform == "win32":
         yield
         return

@@ -6,12 +6,12 @@ they came from.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tracediff.diff.fields import FieldComparer
+from tracediff.diff.neighbourhood import Neighbourhood
 from tracediff.diff.options import DiffOptions
 from tracediff.diff.result import (
     MISSING,
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 Watch = Callable[[ComparedPair], None]
 """Is told of every pair that is looked at, in walking order."""
-
-NEIGHBOURS = 3
-"""Pairs that are kept before and after the first divergence."""
 
 
 class Side(Protocol):
@@ -84,24 +81,6 @@ class _FirstEvents:
 
 
 @dataclass(slots=True)
-class _Neighbourhood:
-    """The pairs around the first divergence: the last ones until it comes, then a few more."""
-
-    before: deque[ComparedPair] = field(default_factory=lambda: deque(maxlen=NEIGHBOURS))
-    since: list[ComparedPair] = field(default_factory=list)
-
-    def add(self, pair: ComparedPair) -> None:
-        if self.since or pair.divergence is not None:
-            if len(self.since) <= NEIGHBOURS:
-                self.since.append(pair)
-        else:
-            self.before.append(pair)
-
-    def pairs(self) -> tuple[ComparedPair, ...]:
-        return (*self.before, *self.since) if self.since else ()
-
-
-@dataclass(slots=True)
 class Collector:
     """What a walk has found so far; `pair` and `lone` are called in topological order."""
 
@@ -119,7 +98,7 @@ class Collector:
     _triggers: list[FieldDifference] = field(default_factory=list)
     _context: list[FieldDifference] = field(default_factory=list)
     _apart: list[Event | None] = field(default_factory=lambda: [None, None])
-    _near: _Neighbourhood = field(default_factory=_Neighbourhood)
+    _near: Neighbourhood = field(default_factory=Neighbourhood)
 
     def __post_init__(self) -> None:
         declared = tolerances_from_json(self.left.header.get("tolerances"))
@@ -201,8 +180,9 @@ class Collector:
             counts.identical_bytes,
             dict(sorted(tally.evidence.items())),
         )
+        outcome = self._outcome(coverage)
         result = TraceDiff(
-            self._outcome(coverage),
+            outcome,
             self.left.name,
             self.right.name,
             first=None if self._first is None else self._first.divergence,
@@ -217,6 +197,7 @@ class Collector:
             worst_within_place=tally.worst_within_place,
             normalisers=self._normalisers(),
             warnings=self._warnings(),
+            message=_why_nothing(coverage) if outcome is Outcome.NOTHING_COMPARED else "",
         )
         if self._first is None:
             return result
@@ -300,6 +281,16 @@ class Collector:
         count = self.comparer.tally.reordered
         order = (f"{count} lists of equal tensors in another order: no effect",) if count else ()
         return (*describe_views(self.options), *ids, *order)
+
+
+def _why_nothing(coverage: Coverage) -> str:
+    """Return why walking two traces compared nothing."""
+    if not coverage.matched:
+        return "no event is left to compare"
+    return (
+        f"the events ({coverage.matched} on each side) hold nothing that is compared: no state, "
+        "artifacts, ids, inputs, rng, outputs, choice or commit"
+    )
 
 
 def _compared_header(header: Mapping[str, Any], *, overrides: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ bytes, so it is not imported.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -34,22 +35,32 @@ class TensorDigest:
     """
 
     def __init__(self, dtype: str, shape: Sequence[int]) -> None:
-        extents = ",".join(map(str, shape))
-        self._hasher = blake3(f"{dtype}\0[{extents}]\0".encode())
+        self._hasher = blake3(_head(dtype, tuple(shape)))
 
     def update(self, numbers: Array) -> None:
         """Hash the next numbers: one-dimensional, contiguous, native byte order."""
-        if sys.byteorder == "big":
-            numbers = numbers.byteswap()
-        self._hasher.update(numbers.view("u1").data)
+        self._hasher.update(stored_bytes(numbers))
 
-    def update_bytes(self, stored: bytes) -> None:
+    def update_bytes(self, stored: bytes | memoryview) -> None:
         """Hash the little-endian bytes of the next numbers."""
         self._hasher.update(stored)
 
     def text(self) -> str:
         """Return `b3:` and 32 hexadecimal digits."""
         return digest_text(self._hasher)
+
+
+def stored_bytes(numbers: Array) -> memoryview:
+    """Return the little-endian bytes of contiguous numbers of native byte order."""
+    if sys.byteorder == "big":
+        numbers = numbers.byteswap()
+    return numbers.reshape(-1).view("u1").data
+
+
+@functools.lru_cache(maxsize=256)
+def _head(dtype: str, shape: tuple[int, ...]) -> bytes:
+    extents = ",".join(map(str, shape))
+    return f"{dtype}\0[{extents}]\0".encode()
 
 
 def is_proof(digest: str) -> bool:

@@ -21,11 +21,15 @@ LONGEST_VALUE: Final = 60
 """Characters of an override that a label shows."""
 
 
+class NoFixture(UsageError):
+    """A trace of the user's own, which no fixture recorded."""
+
+
 def read_recipe(path: Path) -> RunRequest:
     """Return how the trace at `path` was recorded.
 
-    Raises UsageError where no fixture of this package recorded it, StorageError and TraceError
-    where it cannot be read.
+    Raises NoFixture where no fixture recorded it, UsageError for an unknown one, StorageError and
+    TraceError where it cannot be read.
     """
     if path.name.endswith(PARTIAL):
         raise IncompleteTrace(Place(str(path)), "a recording that was not finished; remove it")
@@ -34,7 +38,7 @@ def read_recipe(path: Path) -> RunRequest:
             continue
         header = located.event.payload.get("trace", {})
         if "fixture" not in header:
-            raise UsageError(
+            raise NoFixture(
                 f"{Place(str(path), located.line)}: no fixture recorded it, so it cannot be run "
                 "again; `tracediff gate --new FOLDER` holds traces of your own against goldens"
             )

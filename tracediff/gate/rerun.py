@@ -5,17 +5,24 @@ Knows which goldens there are and which are missing, and runs them again. Must n
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tracediff.comparison.folders import find_traces
+from tracediff.comparison.listing import find_traces, refuse_odd_file
 from tracediff.comparison.processes import OnDone, spread_work, tell_nobody
 from tracediff.diff import Outcome, TraceDiff
 from tracediff.errors import StorageError, TracediffError, TraceError, UsageError
 from tracediff.gate.gated import MISSING, Gated
-from tracediff.gate.recipes import describe_recipe, is_covered, read_recipe, required_recipes
+from tracediff.gate.recipes import (
+    NoFixture,
+    describe_recipe,
+    is_covered,
+    read_recipe,
+    required_recipes,
+)
 from tracediff.gate.rules import GateRules, compare_with_golden
 from tracediff.storage import TraceWriter
 from tracediff.workloads.run import RunRequest, record_fixture
@@ -45,9 +52,9 @@ def gate_fixtures(
     The new traces are written to `staging`, an empty folder. A golden that cannot be read or that
     no fixture recorded, and a fixture or branch without a golden, are results that are no pass;
     with `create` the latter are run too. `fixtures` narrows it to these. Raises UsageError where
-    there is no golden at all (unless `create`), and for an unknown fixture.
+    no golden says which fixtures are meant and none is named, and for an unknown fixture.
     """
-    goldens = find_goldens(folder, may_lack=create)
+    goldens = find_goldens(folder, "--fixture NAME", may_lack=create and bool(fixtures))
     required = dict(required_recipes(fixtures))
     results: list[Gated] = []
     reruns: list[_Rerun] = []
@@ -58,6 +65,8 @@ def gate_fixtures(
                 results.append(recipe)
         elif not fixtures or recipe.fixture in fixtures:
             reruns.append(_Rerun(path, recipe, staging / path.relative_to(folder)))
+    if not fixtures and not reruns:
+        _refuse_own(folder, [result.golden for result in results])
     unreadable = [result.golden for result in results]
     recorded = [rerun.recipe for rerun in reruns]
     for name, recipe in required.items():
@@ -73,23 +82,46 @@ def gate_fixtures(
     return sorted([*found, *results], key=lambda result: result.golden)
 
 
-def find_goldens(folder: Path, *, may_lack: bool) -> Mapping[str, Path]:
+def find_goldens(folder: Path, option: str, *, may_lack: bool) -> Mapping[str, Path]:
     """Return the goldens of a folder by name; raise UsageError where there is none.
 
-    With `may_lack` there need not be any, nor the folder.
+    With `may_lack` there need not be any, nor the folder. `option` is what an update that makes
+    them needs to be told.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; gate takes the folder that holds the goldens")
     goldens = find_traces(folder) if folder.exists() else {}
     if not goldens and not may_lack:
         what = "holds no golden (a trace ending in .jsonl)" if folder.exists() else "does not exist"
-        raise UsageError(f"{folder} {what}; --update makes goldens")
+        command = f"tracediff gate {shlex.quote(str(folder))} {option} --update"
+        raise UsageError(f"{folder} {what}; `{command}` makes goldens")
     return goldens
+
+
+def _refuse_own(folder: Path, goldens: Sequence[Path]) -> None:
+    """Raise UsageError where goldens are traces of the user's own, which nothing can run again."""
+    if any(_is_own(golden) for golden in goldens):
+        raise UsageError(
+            f"no fixture recorded a golden in {folder}, so none can be run again; traces of your "
+            f"own are gated by `tracediff gate {shlex.quote(str(folder))} --new FOLDER`"
+        )
+
+
+def _is_own(golden: Path) -> bool:
+    try:
+        refuse_odd_file(golden)
+        read_recipe(golden)
+    except NoFixture:
+        return True
+    except TracediffError:
+        return False
+    return False
 
 
 def _read(path: Path) -> RunRequest | Gated:
     """Return how a golden was recorded, or the result that says why nobody knows."""
     try:
+        refuse_odd_file(path)
         return read_recipe(path)
     except TraceError as error:
         outcome, message = Outcome(error.outcome), str(error)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from tracediff.comparison.listing import refuse_odd_file
 from tracediff.contracts import check_trace
 from tracediff.diff import Outcome, TraceDiff
 from tracediff.errors import StorageError, TracediffError, TraceError, UsageError
@@ -17,7 +18,7 @@ from tracediff.events import Event, Trace
 from tracediff.events.event import TENSOR_SECTIONS
 from tracediff.events.tensors import tensor_from_json
 from tracediff.gate.gated import Gated
-from tracediff.gate.rules import find_undeclared_nan
+from tracediff.gate.nan import find_undeclared_nan, unused_nan_globs
 from tracediff.storage import (
     TensorFolder,
     encode_event,
@@ -58,8 +59,9 @@ def plan_update(results: Iterable[Gated], nan_tensors: Sequence[str] = ()) -> li
 
     Raises UsageError, naming the first reason, where a fixture could not be run, and where a new
     trace is no whole trace, breaks its contract or holds NaN that nothing declares: such a trace
-    is no golden.
+    is no golden. Raises it too for a glob of `nan_tensors` that fits nothing in any new trace.
     """
+    results = list(results)
     changes: list[Change] = []
     refused: list[str] = []
     for result in results:
@@ -67,6 +69,10 @@ def plan_update(results: Iterable[Gated], nan_tensors: Sequence[str] = ()) -> li
             changes.append(_plan(result, nan_tensors))
         except TracediffError as error:
             refused.append(str(error))
+    new = (read_trace(result.new) for result in results if result.new is not None)
+    if not refused:
+        unused = unused_nan_globs(new, nan_tensors)
+        refused += [f"{glob!r} of --allow-nan fits no tensor and no number" for glob in unused]
     if refused:
         others = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         raise UsageError(f"no golden was written: {refused[0]}{others}")
@@ -106,6 +112,7 @@ def _plan(result: Gated, nan_tensors: Sequence[str]) -> Change:
         if diff.outcome is Outcome.DIVERGED:
             return Change(ChangeKind.KEPT, golden, diff)
         raise UsageError(diff.message)
+    refuse_odd_file(result.new)
     trace = read_trace(result.new)
     exists = golden.exists()
     if exists and _holds(golden, trace):
@@ -117,6 +124,7 @@ def _plan(result: Gated, nan_tensors: Sequence[str]) -> Change:
 def _holds(golden: Path, trace: Trace) -> bool:
     """Whether a golden is this trace, byte for byte."""
     try:
+        refuse_odd_file(golden)
         with golden.open("rb") as stream:
             content = b"".join(read_chunks(stream, golden))
     except (OSError, StorageError, TraceError):

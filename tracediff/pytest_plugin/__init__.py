@@ -32,17 +32,33 @@ _ENDED_EARLY = pytest.StashKey[bool]()
 
 
 class _ReportReader:
-    """Enters into the ledger what the reports of all tests say, those from workers too."""
+    """Enters into the ledger what the reports of all tests say, those from workers too.
+
+    A worker does not know which goldens the others use. Where two tests used one, the report that
+    comes second becomes a failure here, before anything else has seen it.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take one report."""
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
+        """Take one report, ahead of what counts failures and writes them down."""
         found = getattr(report, "tracediff", None)
         if found is not None:
+            problem = self._ledger.claim_all(report.nodeid, found)
+            if problem and not report.failed:
+                _fail_report(report, problem)
             passed = report.when == "call" and report.passed
             self._ledger.add(report.nodeid, found, passed=passed, failed=report.failed)
+        yield
+
+
+def _fail_report(report: pytest.TestReport, problem: str) -> None:
+    report.outcome = "failed"
+    report.longrepr = problem
+    if hasattr(report, "wasxfail"):
+        del report.wasxfail
 
 
 @pytest.fixture
@@ -113,12 +129,6 @@ def pytest_runtest_makereport(
     if uses.used or folder.is_dir():
         tests = _whole_file_tests(item.config, item.path)
         outcome.get_result().tracediff = to_report(folder, tests, uses)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a session in which two tests used one golden, on whichever workers."""
-    if session.config.stash[_LEDGER].duplicates and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(

@@ -56,7 +56,8 @@ class AssertTrace:
         of a trace. `tolerance` takes rules as `--tolerance` does, such as `logits=ulp:4`; they
         come before those of `options`. `allow_nan` takes globs of the tensors in which NaN is
         meant; elsewhere it fails. Each name is used once in a test file. With
-        `--tracediff-update` the golden is written before it is compared.
+        `--tracediff-update` the golden is written before it is compared, unless the trace could
+        never pass.
 
         Raises AssertionError with the terminal report, and UsageError for a wrong request.
         """
@@ -89,7 +90,7 @@ class AssertTrace:
             return check.describe_failure(diff, None, golden)
         missing = not golden.exists()
         if missing or self._update:
-            check.refuse_nan(fresh, allow_nan)
+            check.refuse_as_golden(fresh, options, allow_nan)
         if missing and not self._update:
             return f"there is no golden {shown}; this writes it:\n{self._command}"
         diff = check.compare(golden, shown, fresh, options)

@@ -6,6 +6,7 @@ pytest.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,11 +17,12 @@ from tracediff.cli.tolerance_option import parse_tolerances
 from tracediff.diff import DiffOptions, Outcome, TraceDiff, diff_traces
 from tracediff.errors import StorageError, TraceError, UsageError
 from tracediff.events import Tolerances, Trace
-from tracediff.gate.rules import find_undeclared_nan
+from tracediff.gate.nan import find_undeclared_nan, unused_nan_globs
 from tracediff.pytest_plugin.memory_recorder import MemoryRecorder
 from tracediff.render.escape import LONGEST_MESSAGE, visible
 from tracediff.render.pairs import describe_unused
 from tracediff.render.plain_text import diff_to_text
+from tracediff.render.rows import LABEL_WIDTH
 from tracediff.storage import encode_event, read_trace, write_trace
 from tracediff.storage.partial import storage_errors
 
@@ -66,8 +68,7 @@ def compare(golden: Path, shown: str, fresh: Trace, options: DiffOptions) -> Tra
     except (TraceError, StorageError) as error:
         return unreadable(error, shown, fresh.name)
     diff = diff_traces(left, fresh, options)
-    if diff.unused_rules:
-        raise UsageError(describe_unused(diff.unused_rules[0]))
+    _refuse_unused(diff)
     return diff
 
 
@@ -78,15 +79,37 @@ def unreadable(error: TraceError | StorageError, golden: str, fresh: str) -> Tra
 
 
 def refuse_nan(trace: Trace, allowed: str | Iterable[str]) -> None:
-    """Raise UsageError where a tensor holds NaN that neither its fixture nor a glob declares.
+    """Raise UsageError where a trace holds NaN that neither its fixture nor a glob declares.
 
-    NaN equals NaN, so a golden with NaN would go on passing whatever else breaks.
+    NaN equals NaN, so a golden with NaN would go on passing whatever else breaks. A glob that fits
+    nothing is an error too.
     """
     globs = (allowed,) if isinstance(allowed, str) else tuple(allowed)
+    unused = unused_nan_globs([trace], globs)
+    if unused:
+        raise UsageError(f"allow_nan={visible(unused[0])!r} fits no tensor and no number")
     found = find_undeclared_nan(trace, globs)
     if found is not None:
         shown = visible(found, LONGEST_MESSAGE)
         raise UsageError(f"{shown}; in a test, allow_nan= of assert_trace does")
+
+
+def refuse_as_golden(trace: Trace, options: DiffOptions, allowed: str | Iterable[str]) -> None:
+    """Raise UsageError where a golden made of this trace could never be found the same.
+
+    That is: undeclared NaN, globs that fit nothing, nothing that is compared.
+    """
+    refuse_nan(trace, allowed)
+    found = diff_traces(trace, trace, options)
+    _refuse_unused(found)
+    if found.outcome not in SAME:
+        reason = visible(found.message, LONGEST_MESSAGE) or "its own names or rules keep it from it"
+        raise UsageError(f"{found.outcome.upper()}, even of the trace with itself: {reason}")
+
+
+def _refuse_unused(diff: TraceDiff) -> None:
+    if diff.unused_rules:
+        raise UsageError(describe_unused(diff.unused_rules[0]))
 
 
 def write_golden(golden: Path, fresh: Trace, before: TraceDiff) -> str:
@@ -121,9 +144,15 @@ def _difference(diff: TraceDiff) -> str:
 
 
 def describe_failure(diff: TraceDiff, fresh: Trace | None, kept: Path) -> str:
-    """Return the terminal report, after writing the fresh trace to `kept` to be looked at."""
+    """Return the terminal report, after writing the fresh trace to `kept` to be looked at.
+
+    Below it stands the command that compares both once more, on one line, to be copied.
+    """
+    again = ""
     if fresh is not None:
         with suppress(StorageError):
             write_trace(fresh, kept)
             diff = replace(diff, right=str(kept))
-    return diff_to_text(diff, REPORT_WIDTH)
+            command = shlex.join(["tracediff", "diff", diff.left, diff.right])
+            again = f"{'compare'.ljust(LABEL_WIDTH)}{command}\n"
+    return diff_to_text(diff, REPORT_WIDTH) + again

@@ -32,7 +32,6 @@ class Ledger:
 
     def __init__(self) -> None:
         self.written: list[tuple[str, str]] = []
-        self.duplicates: list[str] = []
         self._owners: dict[str, str] = {}
         self._used: set[str] = set()
         self._tests: dict[str, int] = {}
@@ -47,17 +46,22 @@ class Ledger:
         if owner != test:
             raise UsageError(
                 f"the golden {golden} belongs to {owner} already; {test} needs another name"
+                f"{_name_hint(golden, owner, test)}"
             )
+
+    def claim_all(self, test: str, found: Mapping[str, Any]) -> str:
+        """Claim what a report says a test used; return what is wrong with it, else nothing."""
+        try:
+            for golden in found["used"]:
+                self.claim(golden, test)
+        except UsageError as error:
+            return str(error)
+        return ""
 
     def add(self, test: str, found: Mapping[str, Any], *, passed: bool, failed: bool) -> None:
         """Take the part of one report: `found` is what `to_report` returned."""
         self.written += [(path, done) for path, done in found["written"]]
-        for golden in found["used"]:
-            self._used.add(golden)
-            try:
-                self.claim(golden, test)
-            except UsageError as error:
-                self.duplicates.append(str(error))
+        self._used.update(found["used"])
         folder = found["folder"]
         self._tests[folder] = found["tests"]
         if passed:
@@ -74,6 +78,13 @@ class Ledger:
             for golden in list_goldens(Path(folder))
             if str(golden) not in self._used
         ]
+
+
+def _name_hint(golden: str, owner: str, test: str) -> str:
+    """Return what to write where two tests are one function with different parameters."""
+    if owner.partition("[")[0] != test.partition("[")[0]:
+        return ""
+    return f': put what the parameters are into it, such as f"{Path(golden).stem}-{{parameter}}"'
 
 
 def to_report(folder: Path, tests: int, uses: Uses) -> dict[str, Any]:

@@ -15,8 +15,6 @@ def summary_lines(ledger: Ledger, folder: Path) -> Iterator[str]:
         yield f"{verb:<9} {_seen_from(folder, Path(path))}{separator}{reason}"
     for golden in ledger.find_obsolete():
         yield f"obsolete  {_seen_from(folder, golden)}: no test uses it; delete it"
-    for problem in ledger.duplicates:
-        yield f"error     {problem}"
 
 
 def _seen_from(folder: Path, path: Path) -> Path:

@@ -15,6 +15,7 @@ from tracediff.diff.result import MISSING, FieldDifference
 from tracediff.diff.sections import place_of
 from tracediff.errors import TracediffError, TraceError
 from tracediff.events import Event
+from tracediff.render.pairs import is_problem, overall_outcome, with_problems
 
 if TYPE_CHECKING:
     from tracediff.contracts import Report
@@ -34,9 +35,18 @@ def diff_to_json(diff: TraceDiff, *, show_all: bool = False) -> dict[str, Any]:
 
 
 def folder_to_json(diffs: Sequence[TraceDiff], *, show_all: bool = False) -> dict[str, Any]:
-    """Return the comparisons of two folders as JSON-ready data."""
-    pairs = [_diff_to_json(diff, show_all=show_all) for diff in diffs]
-    return {"format": FOLDER_FORMAT, "pairs": pairs}
+    """Return the comparisons of two folders as JSON-ready data.
+
+    `outcome` is that of all pairs and problems together, as the exit status ranks them.
+    """
+    pairs = [diff for diff in diffs if not is_problem(diff)]
+    problems = [diff for diff in with_problems(diffs) if is_problem(diff)]
+    return {
+        "format": FOLDER_FORMAT,
+        "outcome": str(overall_outcome([*pairs, *problems])),
+        "problems": [problem.message for problem in problems],
+        "pairs": [_diff_to_json(diff, show_all=show_all) for diff in pairs],
+    }
 
 
 def check_to_json(report: Report) -> dict[str, Any]:

@@ -6,22 +6,26 @@ Reads finished results. Values from traces are escaped and never interpreted as 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from tracediff.diff import Divergence, Outcome, TraceDiff
+from tracediff.diff.result import FieldDifference
 from tracediff.gate import Change
 from tracediff.gate.gated import MISSING
 from tracediff.render.data import diff_to_json
-from tracediff.render.escape import LONGEST_MESSAGE, visible
+from tracediff.render.escape import LONGEST_MESSAGE, visible, visible_pair
+from tracediff.render.pairs import ALL_PAIRS, is_problem
 from tracediff.render.rows import counted, print_row
-from tracediff.render.terminal import STYLES, print_diff
+from tracediff.render.terminal import STYLES, print_diff, summary
 
 UPDATE_FORMAT = "tracediff-gate-update/1"
 PASSED = (Outcome.EQUAL, Outcome.WITHIN_TOLERANCE)
+SHOWN_SETTINGS = 3
+LONGEST_SETTING = 30
 CHANGE_STYLES = {"unchanged": "dim", "rewritten": "bold yellow", "created": "bold green"}
 
 
@@ -44,7 +48,7 @@ def print_gate(
             print_diff(diff, console)
     if any(diff.first is not None for diff in shown):
         console.print()
-    console.print(Text(_summary(diff.outcome.value for diff in diffs), "bold"))
+    console.print(Text(summary(diffs, "golden"), "bold"))
     if any(_is_change(diff) for diff in diffs):
         print_row(console, "next", f"{visible(update, LONGEST_MESSAGE)}  if all of it is meant")
 
@@ -60,7 +64,9 @@ def print_update(changes: Sequence[Change], console: Console, *, quiet: bool = F
         style = CHANGE_STYLES.get(change.kind, "bold yellow")
         word = Text(change.kind.upper().ljust(width), style)
         _print_line(console, word, str(change.golden), _change_fact(change))
-    console.print(Text(_summary(change.kind for change in changes), "bold"))
+    counts = Counter(change.kind for change in changes)
+    found = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    console.print(Text(f"{counted(len(changes), 'golden')}: {found}", "bold"))
 
 
 def update_to_json(changes: Sequence[Change]) -> dict[str, Any]:
@@ -97,6 +103,8 @@ def _style(diff: TraceDiff) -> str:
 
 def _name(diff: TraceDiff) -> str:
     """Return the golden's path; of a trace without a golden, its own."""
+    if is_problem(diff):
+        return ALL_PAIRS
     return diff.right if diff.left == MISSING else diff.left
 
 
@@ -107,13 +115,23 @@ def _fact(diff: TraceDiff) -> str:
     if diff.first is not None:
         cause = "" if diff.cause is None else f" ({visible(diff.cause.kind)})"
         return f"{_divergence_text(diff.first)}{cause}"
-    if _counts_settings(diff):
-        names = ", ".join(visible(trigger.field) for trigger in diff.triggers[:3])
-        return f"settings differ: {names}"
+    facts = []
     if diff.worst_within is not None and diff.worst_within.relative_l2 is not None:
         name = visible(diff.worst_within.name)
-        return f"largest: {name}, relative L2 distance {diff.worst_within.relative_l2:.3g}"
-    return ""
+        facts.append(f"largest: {name}, relative L2 distance {diff.worst_within.relative_l2:.3g}")
+    if diff.triggers:
+        facts.append(f"settings differ: {_settings_text(diff.triggers)}")
+    return "; ".join(facts)
+
+
+def _settings_text(triggers: Sequence[FieldDifference]) -> str:
+    shown = []
+    for found in triggers[:SHOWN_SETTINGS]:
+        values = visible_pair(found.left, found.right, LONGEST_SETTING)
+        name = found.field.removeprefix("payload.").removeprefix("settings.")
+        shown.append(f"{visible(name)} {' -> '.join(values)}")
+    more = len(triggers) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _divergence_text(divergence: Divergence) -> str:
@@ -128,6 +146,8 @@ def _divergence_text(divergence: Divergence) -> str:
 
 def _is_change(diff: TraceDiff) -> bool:
     """Whether an update would make the new trace the golden."""
+    if diff.outcome is not Outcome.DIVERGED or is_problem(diff):
+        return False
     return diff.first is not None or _counts_settings(diff) or diff.left == MISSING
 
 
@@ -145,9 +165,3 @@ def _change_fact(change: Change) -> str:
     if change.kind == "rewritten" and change.diff.outcome is Outcome.EQUAL:
         return "equal, but for bytes that are not compared (notes, context, spelling)"
     return _fact(change.diff)
-
-
-def _summary(words: Iterable[str]) -> str:
-    counts = Counter(words)
-    found = ", ".join(f"{count} {word}" for word, count in counts.items())
-    return f"{counted(sum(counts.values()), 'golden')}: {found}"

@@ -32,11 +32,13 @@ _PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3
 
 
 def github_annotations(diffs: Sequence[TraceDiff], *, workspace: Workspace | None = None) -> str:
-    """Return one error a line for each pair that does not pass, nothing if all pass.
+    """Return one error a line for each pair that does not pass; if all pass, a plain line.
 
     Of more than 10 the last one says which are left out. File names are those of `workspace`.
     """
     failed = [diff for diff in with_problems(diffs) if verdict_of(diff) is not Verdict.PASSED]
+    if not failed:
+        return f"tracediff: {counted(len(diffs), 'pair')}: {count_outcomes(diffs)}\n"
     shown = failed if len(failed) <= MOST_ANNOTATIONS else failed[: MOST_ANNOTATIONS - 1]
     lines = [_annotation(diff, workspace) for diff in shown]
     if len(shown) < len(failed):

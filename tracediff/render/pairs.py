@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from tracediff.diff import Outcome, TraceDiff
@@ -37,10 +38,43 @@ def with_problems(diffs: Sequence[TraceDiff]) -> list[TraceDiff]:
     That is: there are none, or a glob of the options fits nothing in any of them. So no format
     reads as passed where the command says that something was not compared.
     """
+    return [*diffs, *problems_of(diffs)]
+
+
+def problems_of(diffs: Sequence[TraceDiff]) -> list[TraceDiff]:
+    """Return what is wrong with all comparisons together, each as a result that is no pass."""
     if not diffs:
-        return [_problem("there is no pair of traces to compare")]
-    unused = set.intersection(*(set(diff.unused_rules) for diff in diffs))
-    return [*diffs, *(_problem(describe_unused(glob)) for glob in sorted(unused))]
+        return [problem("there is no pair of traces to compare")]
+    return [problem(describe_unused(glob)) for glob in unused_in_all(diffs)]
+
+
+def unused_in_all(diffs: Sequence[TraceDiff]) -> list[str]:
+    """Return the globs and rules of the options that fit nothing in any of the comparisons."""
+    return sorted(set.intersection(*(set(diff.unused_rules) for diff in diffs)))
+
+
+def judge_alone(diff: TraceDiff) -> TraceDiff:
+    """Return the one comparison there is as it is told alone: never passed with an unused rule.
+
+    What passes has compared nothing under that rule, and its message says so; anything else has
+    a warning.
+    """
+    if not diff.unused_rules:
+        return diff
+    reasons = [describe_unused(glob) for glob in sorted(diff.unused_rules)]
+    if verdict_of(diff) is not Verdict.PASSED:
+        return replace(diff, warnings=(*diff.warnings, *reasons))
+    return replace(diff, outcome=Outcome.NOTHING_COMPARED, message="; ".join(reasons))
+
+
+def problem(message: str, outcome: Outcome = Outcome.NOTHING_COMPARED) -> TraceDiff:
+    """Return a result about no pair, but about all that was to be compared."""
+    return TraceDiff(outcome, MISSING, MISSING, message=message)
+
+
+def is_problem(diff: TraceDiff) -> bool:
+    """Whether a result is about no pair of files."""
+    return path_of(diff) is None
 
 
 def describe_unused(glob: str) -> str:
@@ -81,7 +115,3 @@ def count_outcomes(diffs: Sequence[TraceDiff]) -> str:
     """Return how many pairs have which outcome, the worst first: `1 diverged, 8 equal`."""
     counts = Counter(diff.outcome for diff in diffs)
     return ", ".join(f"{counts[found]} {found}" for found in reversed(Outcome) if counts[found])
-
-
-def _problem(message: str) -> TraceDiff:
-    return TraceDiff(Outcome.NOTHING_COMPARED, MISSING, MISSING, message=message)

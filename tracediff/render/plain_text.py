@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
@@ -17,7 +17,12 @@ def diff_to_text(diff: TraceDiff, width: int) -> str:
 
 
 def diffs_to_text(diffs: Sequence[TraceDiff], width: int, *, show_all: bool = False) -> str:
-    """Return the terminal report of comparisons, `width` columns wide, with a final line feed.
+    """Return the terminal report of comparisons, `width` columns wide, with a final line feed."""
+    return printed_text(lambda console: print_diffs(diffs, console, show_all=show_all), width)
+
+
+def printed_text(print_report: Callable[[Console], None], width: int) -> str:
+    """Return what a function prints on a console, `width` columns wide.
 
     Neither the environment nor the terminal changes it.
     """
@@ -32,5 +37,5 @@ def diffs_to_text(diffs: Sequence[TraceDiff], width: int, *, show_all: bool = Fa
         markup=False,
         emoji=False,
     )
-    print_diffs(diffs, console, show_all=show_all)
+    print_report(console)
     return written.getvalue()

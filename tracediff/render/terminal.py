@@ -15,8 +15,9 @@ from rich.text import Text
 from tracediff.diff import Outcome, TraceDiff
 from tracediff.render.escape import LONGEST_MESSAGE, visible
 from tracediff.render.neighbours import print_neighbours
+from tracediff.render.pairs import ALL_PAIRS, is_problem
 from tracediff.render.report_lines import next_lines, verdict_lines
-from tracediff.render.rows import print_row
+from tracediff.render.rows import LABEL_WIDTH, counted, print_row
 
 if TYPE_CHECKING:
     from tracediff.diff.panels import TensorPanel
@@ -47,9 +48,17 @@ def print_diffs(
             console.print(_headline(diff), soft_wrap=True)
         else:
             print_diff(diff, console, show_all=show_all)
-    counts = Counter(diff.outcome.value for diff in diffs)
-    summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    console.print(Text(f"{len(diffs)} pairs: {summary}", "bold"), soft_wrap=True)
+    console.print(Text(summary(diffs, "pair"), "bold"), soft_wrap=True)
+
+
+def summary(diffs: Sequence[TraceDiff], noun: str) -> str:
+    """Return `3 pairs: 2 equal, 1 diverged`, and how many problems concern all of them."""
+    pairs = [diff for diff in diffs if not is_problem(diff)]
+    counts = Counter(diff.outcome.value for diff in pairs)
+    found = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    text = f"{counted(len(pairs), noun)}: {found}" if pairs else f"no {noun} was compared"
+    problems = len(diffs) - len(pairs)
+    return f"{text}; {counted(problems, 'problem')}, so this is no pass" if problems else text
 
 
 def print_diff(
@@ -72,12 +81,14 @@ def print_diff(
         print_thumbnails(panel, console)
     if diff.neighbours:
         console.print()
-    for label, text in next_lines(diff):
-        print_row(console, label, text)
+    for label, command in next_lines(diff):
+        # To be copied: a command stays on one line, however long.
+        console.print(Text.assemble((label.ljust(LABEL_WIDTH), "bold"), command), soft_wrap=True)
 
 
 def _headline(diff: TraceDiff) -> Text:
     style = STYLES.get(diff.outcome, "bold yellow")
     line = Text.assemble((diff.outcome.value.upper(), style), "  ")
-    line.append(f"{visible(diff.left, LONGEST_MESSAGE)} | {visible(diff.right, LONGEST_MESSAGE)}")
+    names = [visible(name, LONGEST_MESSAGE) for name in (diff.left, diff.right)]
+    line.append(ALL_PAIRS if is_problem(diff) else " | ".join(names))
     return line

@@ -13,6 +13,7 @@ PARTIAL: Final = ".partial"
 
 COMPRESSIONS: Final = (".gz", ".zst")
 _TRACE = ".jsonl"
+_TIMING = ".timing.jsonl"
 
 
 def trace_name(path: Path) -> Path:
@@ -36,7 +37,12 @@ def partial_path(path: Path) -> Path:
 def timing_path(path: Path) -> Path:
     """Return the timing sidecar of the trace at `path`."""
     name = trace_name(path)
-    return name.with_name(f"{name.name}.timing.jsonl")
+    return name.with_name(f"{name.name}{_TIMING}")
+
+
+def is_timing_name(path: Path) -> bool:
+    """Whether a file is called like a timing sidecar, also while it is written."""
+    return path.name.lower().removesuffix(PARTIAL).endswith(_TIMING)
 
 
 def tensor_folder_path(path: Path) -> Path:

@@ -17,7 +17,7 @@ from tracediff.events.tensors import tensor_from_json
 from tracediff.events.trace import TensorSource, Trace
 from tracediff.events.validity import InvalidField
 from tracediff.storage.canonical import encode_event
-from tracediff.storage.names import tensor_folder_path, timing_path
+from tracediff.storage.names import is_timing_name, tensor_folder_path, timing_path
 from tracediff.storage.partial import PartialFile, storage_errors
 from tracediff.storage.tensor_files import TensorFolder
 from tracediff.storage.timing import TimingWriter
@@ -50,6 +50,11 @@ class TraceWriter:
         self._path = Path(path)
         if not self._path.name:
             raise StorageError(f"cannot write {path}: it is a folder; name a file in it")
+        if is_timing_name(self._path):
+            raise StorageError(
+                f"cannot write {path}: names in .timing.jsonl are those of timing sidecars, which "
+                "are never compared; leave .timing out"
+            )
         self._tensors = TensorFolder(tensor_folder_path(self._path))
         self._events = 0
         self._stated: int | None = None

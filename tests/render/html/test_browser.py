@@ -1,58 +1,19 @@
 """The report in a real browser: what a reader sees, which keys work, and that nothing else runs."""
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browsers import DESKTOP, PHONE, complaints, missing_browser, open_browser, requests
-from html_traces import EVIL, compared_words, long_chain, outcomes, with_tensor
+from browsers import BOX, BROWSER_MARKS, PHONE, SELECTED, complaints, open_report, requests
+from html_traces import EVIL, compared_words, long_chain, with_tensor
 from text_runs import main_line, run
 
 from tracediff.comparison import SideBySide, pair_up
-from tracediff.render.html import html_report
+from tracediff.render.html.selection import Room, comparisons_to_json
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(bool(missing_browser()), reason=missing_browser()),
-    # selenium's own: sockets that its pool of connections leaves to the garbage collector
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-SELECTED = "return document.querySelector('.comparison:not(.closed) .row.selected')"
-BOX = (
-    "const b = arguments[0].getBoundingClientRect();"
-    "return [b.top, b.bottom, b.left, b.right, innerHeight, innerWidth]"
-)
-
-
-@pytest.fixture(scope="module")
-def desktop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A browser that all tests of this file share: starting one takes a second."""
-    with open_browser(tmp_path_factory.mktemp("desktop"), DESKTOP) as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A browser as narrow as a phone."""
-    with open_browser(tmp_path_factory.mktemp("phone"), PHONE, "dark") as browser:
-        yield browser
-
-
-def open_report(browser: Any, folder: Path, *comparisons: SideBySide, fragment: str = "") -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    path = folder / "report.html"
-    path.write_bytes(html_report(comparisons, title="a report"))
-    browser.get("about:blank")
-    complaints(browser)
-    list(requests(browser))
-    browser.get(path.as_uri() + fragment)
-    if any(compared.pairs for compared in comparisons):
-        WebDriverWait(browser, 20).until(lambda b: b.execute_script(SELECTED) is not None)
+pytestmark = BROWSER_MARKS
 
 
 def press(browser: Any, *keys: str) -> None:
@@ -85,7 +46,7 @@ def test_first_divergence_is_in_view(
     tensors = pair_up(with_tensor(np.arange(600.0)), with_tensor(np.arange(600.0) * 2))
     cases = {"text": [short_stop()], "long": [long], "tensor": [tensors]}
     cases["several"] = [pair_up(main_line(), main_line()), short_stop()]
-    fragment = "#c1" if name == "several" else ""
+    fragment = "#c0" if name == "several" else ""
     open_report(browser, tmp_path, *cases[name], fragment=fragment)
     assert complaints(browser) == []
     assert {address.partition("#")[0] for address in requests(browser)} == {
@@ -205,17 +166,23 @@ def test_picture_panel(desktop: Any, tmp_path: Path) -> None:
     assert desktop.execute_script(pixel, right) == [200, 200, 200, 255]
 
 
-def test_several(desktop: Any, tmp_path: Path) -> None:
-    """The index leads to each comparison; the first that is not equal is open."""
-    cases = outcomes()
-    open_report(desktop, tmp_path, *cases.values())
-    links = desktop.find_elements("css selector", ".index a")
-    assert links[list(cases).index("diverged")].get_attribute("aria-current") == "true"
-    for number, link in enumerate(links):
-        link.click()
-        (open_section,) = desktop.find_elements("css selector", ".comparison:not(.closed)")
-        assert open_section.get_attribute("id") == f"c{number}"
-    assert complaints(desktop) == []
+def test_counts_say_where_rows_are_cut(
+    desktop: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a page has no room for all rows every filter says how many there are."""
+    small = partial(comparisons_to_json, room=Room(rows=1_500))
+    monkeypatch.setattr("tracediff.render.html.page.comparisons_to_json", small)
+    long = pair_up(long_chain(2_000), long_chain(2_000, changed=900))
+    open_report(desktop, tmp_path, long)
+    filters = [b.text for b in desktop.find_elements("css selector", ".filter") if b.text]
+    assert filters == [
+        "All 1,500 of 2,000 shown",
+        "Divergences 1",
+        "≠ Origin 1",
+        "= Equal 1,499 of 1,999 shown",
+    ]
+    status = desktop.find_element("css selector", "[role=status]").text
+    assert status == "1,500 of 1,500 events; this file holds 1,500 of 2,000"
 
 
 def test_phone(phone: Any, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from text_runs import main_line, run
 from tracediff.comparison import SideBySide, pair_up
 from tracediff.diff import Outcome, TraceDiff
 from tracediff.render.html import html_report
+from tracediff.render.pairs import Verdict, problem, verdict_of
 from tracediff.render.report_lines import next_lines, verdict_lines
 
 CASES = outcomes()
@@ -111,13 +112,50 @@ def test_a_long_string_is_cut_and_its_length_told() -> None:
 
 
 def test_several() -> None:
-    """Of several comparisons an index names each verdict and leads to it."""
+    """Of several comparisons an index names each verdict and leads to it, failures first."""
     page = page_of(*CASES.values())
     links = [a["href"] for tag, a in page.attributes if tag == "a"]
     sections = [a["id"] for tag, a in page.attributes if tag == "section"]
     assert links == [f"#{name}" for name in sections] == [f"#c{n}" for n in range(len(CASES))]
     assert f"{len(CASES)} comparisons" in page.text
     assert "7 diverged" in page.text
+    outcomes = [a["data-outcome"] for tag, a in page.attributes if tag == "tr" and a]
+    verdicts = [verdict_of(CASES[name].diff) for name in CASES]
+    assert sorted(outcomes) == sorted(compared.diff.outcome for compared in CASES.values())
+    assert outcomes[-verdicts.count(Verdict.PASSED) :] == ["equal", "equal within tolerance"]
+    assert "2 passed: 1 equal within tolerance, 1 equal" in page.text
+
+
+@pytest.mark.parametrize(
+    ("names", "folds"),
+    [
+        pytest.param(["equal", "diverged"], [{}], id="passes-are-folded"),
+        pytest.param(["equal", "within"], [{"open": ""}], id="nothing-failed"),
+        pytest.param(["tensor", "diverged"], [], id="nothing-passed"),
+    ],
+)
+def test_index_folds_what_passed(names: list[str], folds: list[dict[str, str]]) -> None:
+    """Passes are folded below what failed, and stand open where nothing did."""
+    page = page_of(*(CASES[name] for name in names))
+    inner = [a for tag, a in page.attributes if tag == "details"]
+    assert inner[: len(folds)] == folds
+    heads = [tag for tag in page.tags if tag == "th"]
+    assert len(heads) == 3 * len({verdict_of(CASES[name].diff) for name in names})
+
+
+def test_every_row_of_the_index_says_something() -> None:
+    """No cell of the index is empty: of a pass it says what was compared."""
+    text = page_of(*CASES.values()).text
+    assert "1 event matched" in text
+    assert "settings differ, and count: " in text
+
+
+def test_what_concerns_all_pairs_is_no_comparison() -> None:
+    """A problem of all pairs has a row of its own, and does not count as one of them."""
+    page = page_of(CASES["equal"], CASES["diverged"], SideBySide(problem("'zzz' fits nothing")))
+    assert "2 comparisons" in page.text
+    assert page.text.count("all pairs") == 2
+    assert "(missing)" not in page.text
 
 
 def test_one_needs_no_index() -> None:

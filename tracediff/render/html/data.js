@@ -28,6 +28,7 @@ class Rows {
   constructor(data) {
     this.names = data.names;
     this.total = data.total;
+    this.totals = data.totals;
     this.start = data.start;
     this.visible = data.visible;
     this.strings = data.strings;

@@ -1,21 +1,19 @@
-"""The verdict of a comparison as HTML that needs no script, and the index of several.
+"""The verdict of a comparison as HTML that needs no script.
 
 Reads finished results. Says everything that the terminal report says.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Final
 
 from tracediff.diff import Outcome, TraceDiff
 from tracediff.render.escape import LONGEST_MESSAGE, visible
 from tracediff.render.html.markup import Markup, element, join
-from tracediff.render.report_lines import Line, next_lines, place_text, verdict_lines
-from tracediff.render.rows import counted
+from tracediff.render.pairs import ALL_PAIRS, is_problem
+from tracediff.render.report_lines import Line, next_lines, verdict_lines
 
 PROMINENT: Final = (
     *("reason", "first", "trigger", "setting", "visible", "tolerated", "compared", "warning"),
@@ -70,46 +68,29 @@ def verdict(diff: TraceDiff, heading_id: str) -> Markup:
         *[_cause(diff)] if cause else [],
         _fact_list(open_facts),
         *[_folded(folded)] if folded else [],
-        class_=f"verdict {_tone(diff.outcome)}",
+        class_=f"verdict {tone(diff.outcome)}",
     )
 
 
 def badge(outcome: Outcome) -> Markup:
     """Return the outcome as a badge, told apart by glyph, word and colour."""
-    glyph = element("span", GLYPHS.get(outcome, "?"), class_="glyph", aria_hidden="true")
-    return element(
-        "span", glyph, f" {outcome.value.capitalize()}", class_=f"badge {_tone(outcome)}"
-    )
+    text = f" {outcome.value.capitalize()}"
+    return element("span", glyph(outcome), text, class_=f"badge {tone(outcome)}")
 
 
-def index(diffs: Sequence[TraceDiff]) -> Markup:
-    """Return a table with one verdict a comparison, each linked to its section."""
-    counts = Counter(diff.outcome.value for diff in diffs)
-    summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    head = element("tr", *(element("th", name, scope="col") for name in ("verdict", "traces", "")))
-    rows = [
-        element(
-            "tr",
-            element("td", badge(diff.outcome)),
-            element("td", element("a", _short_names(diff), href=f"#c{number}")),
-            element("td", _in_short(diff)),
-        )
-        for number, diff in enumerate(diffs)
-    ]
-    return element(
-        "nav",
-        element("h2", counted(len(diffs), "comparison"), element("small", f" {summary}")),
-        element("div", element("table", element("thead", head), element("tbody", *rows))),
-        class_="index",
-        aria_label="comparisons",
-    )
+def glyph(outcome: Outcome) -> Markup:
+    """Return the sign of an outcome, which a reader of the page aloud leaves out."""
+    return element("span", GLYPHS.get(outcome, "?"), class_="glyph", aria_hidden="true")
 
 
-def _tone(outcome: Outcome) -> str:
+def tone(outcome: Outcome) -> str:
+    """Return the class that colours an outcome: good, bad or open."""
     return TONES.get(outcome, "open")
 
 
 def _names(diff: TraceDiff) -> Markup:
+    if is_problem(diff):
+        return element("span", ALL_PAIRS, class_="names")
     left, right = (visible(name, LONGEST_MESSAGE) for name in (diff.left, diff.right))
     return element(
         "span",
@@ -118,18 +99,6 @@ def _names(diff: TraceDiff) -> Markup:
         element("span", element("small", "right"), " ", right, class_="name"),
         class_="names",
     )
-
-
-def _short_names(diff: TraceDiff) -> str:
-    left, right = (visible(PurePath(name).name or name) for name in (diff.left, diff.right))
-    return left if left == right else f"{left} | {right}"
-
-
-def _in_short(diff: TraceDiff) -> str:
-    if diff.first is None:
-        return visible(diff.message)
-    cause = "" if diff.cause is None else f" ({diff.cause.kind})"
-    return f"first at {place_text(diff.first)}{cause}"
 
 
 def _cause(diff: TraceDiff) -> Markup:

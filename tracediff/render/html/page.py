@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from tracediff.render.escape import visible
 from tracediff.render.html.embedding import embed
-from tracediff.render.html.header import index, page_heading, verdict
+from tracediff.render.html.header import page_heading, verdict
+from tracediff.render.html.index import index
 from tracediff.render.html.markup import Markup, element, join
-from tracediff.render.html.selection import comparison_to_json
+from tracediff.render.html.selection import comparisons_to_json
+from tracediff.render.pairs import worst_first
 
 if TYPE_CHECKING:
     from tracediff.comparison import SideBySide
 
 STYLES: Final = ("report.css", "lanes.css", "event.css", "print.css")
-SCRIPTS: Final = ("data.js", "tensors.js", "event.js", "lanes.js", "report.js")
+SCRIPTS: Final = ("data.js", "tensors.js", "event.js", "lanes.js", "index.js", "report.js")
 
 NOT_EMBEDDED: Final = "The events of this comparison are not in this file."
 
@@ -30,17 +32,19 @@ NOT_EMBEDDED: Final = "The events of this comparison are not in this file."
 def html_report(comparisons: Sequence[SideBySide], *, title: str) -> bytes:
     """Return a page about one or more comparisons, UTF-8; the same input gives the same bytes.
 
-    Of several the page opens the first that is not equal. Its size is bounded: of many or large
-    events it holds the rows and only the most important ones in full. Raises ValueError where
-    there are no comparisons.
+    Of several what failed stands first, and the page opens the first of them. Its size is bounded:
+    of many or large events it holds the rows and only the most important ones in full. Raises
+    ValueError where there are no comparisons.
     """
     if not comparisons:
         raise ValueError("a report needs at least one comparison")
     style = "".join(_asset(name) for name in STYLES)
     script = '"use strict";\n(() => {\n' + "".join(_asset(name) for name in SCRIPTS) + "})();\n"
-    diffs = [compared.diff for compared in comparisons]
+    ordered = _worst_first(comparisons)
+    diffs = [compared.diff for compared in ordered]
+    events = comparisons_to_json(ordered, embed)
     sections = [
-        _section(compared, number, len(comparisons)) for number, compared in enumerate(comparisons)
+        _section(compared, number, events.get(number)) for number, compared in enumerate(ordered)
     ]
     page = Template(_asset("page.html")).substitute(
         policy=_policy(style, script),
@@ -54,13 +58,16 @@ def html_report(comparisons: Sequence[SideBySide], *, title: str) -> bytes:
     return page.encode()
 
 
-def _section(compared: SideBySide, number: int, share: int) -> Markup:
+def _worst_first(comparisons: Sequence[SideBySide]) -> list[SideBySide]:
+    of_diff = {id(compared.diff): compared for compared in comparisons}
+    return [of_diff[id(diff)] for diff in worst_first([found.diff for found in comparisons])]
+
+
+def _section(compared: SideBySide, number: int, events: Markup | None) -> Markup:
     heading = f"c{number}-heading"
-    if compared.pairs:
-        events = embed(comparison_to_json(compared, share))
-    elif compared.diff.message:
+    if events is None and compared.diff.message:
         events = Markup()  # nothing was compared event by event, and the verdict says why
-    else:
+    elif events is None:
         events = element("p", NOT_EMBEDDED, class_="notice")
     return element(
         "section",

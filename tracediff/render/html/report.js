@@ -2,18 +2,42 @@
 
 const THEMES = ["auto", "light", "dark"];
 const SEARCH_DELAY = 120;
+const ONLY_LEFT = 4;
+const ONLY_RIGHT = 5;
+// `total` counts all events of the traces, of which not all need have a row.
 const FILTERS = [
-  { word: "All", glyph: "", fits: () => true },
-  { word: "Divergences", glyph: "", fits: (rows, row) => rows.diverges(row) },
+  { word: "All", glyph: "", fits: () => true, total: (rows) => rows.total },
+  {
+    word: "Divergences",
+    glyph: "",
+    fits: (rows, row) => rows.diverges(row),
+    total: (rows) => rows.totals[2] + rows.totals[3],
+  },
   ...[2, 3, 1, 0].map((standing) => ({
     word: STANDINGS[standing].word,
     glyph: STANDINGS[standing].glyph,
     name: STANDINGS[standing].name,
     fits: (rows, row) => rows.columns.standing[row] === standing,
+    total: (rows) => rows.totals[standing],
   })),
-  { word: "only left", glyph: "◁", fits: (rows, row) => !rows.hasRight(row) },
-  { word: "only right", glyph: "▷", fits: (rows, row) => !rows.hasLeft(row) },
+  {
+    word: "only left",
+    glyph: "◁",
+    fits: (rows, row) => !rows.hasRight(row),
+    total: (rows) => rows.totals[ONLY_LEFT],
+  },
+  {
+    word: "only right",
+    glyph: "▷",
+    fits: (rows, row) => !rows.hasLeft(row),
+    total: (rows) => rows.totals[ONLY_RIGHT],
+  },
 ];
+
+function countText(count, total) {
+  const number = (value) => value.toLocaleString("en");
+  return count === total ? number(count) : `${number(count)} of ${number(total)} shown`;
+}
 
 class Browser {
   constructor(section, rows) {
@@ -65,9 +89,9 @@ class Browser {
         { type: "button", class: `filter ${filter.name ?? ""}`, "aria-pressed": false },
         filter.glyph ? make("span", { class: "glyph", "aria-hidden": "true" }, filter.glyph) : null,
         ` ${filter.word[0].toUpperCase()}${filter.word.slice(1)} `,
-        make("span", { class: "count" }, count.toLocaleString("en")),
+        make("span", { class: "count" }, countText(count, filter.total(this.rows))),
       );
-      button.hidden = count === 0;
+      button.hidden = filter.total(this.rows) === 0;
       button.addEventListener("click", () => {
         this.filter = filter;
         this.refresh();
@@ -189,6 +213,8 @@ class Browser {
 class Report {
   constructor() {
     this.sections = [...document.querySelectorAll("section.comparison")];
+    const index = document.querySelector("nav.index");
+    this.index = index && new Index(index);
     this.browsers = new Map();
     this.opened = null;
     addEventListener("hashchange", () => this.openNamed());
@@ -210,12 +236,7 @@ class Report {
   async open(section) {
     this.opened = section;
     for (const other of this.sections) other.classList.toggle("closed", other !== section);
-    for (const link of document.querySelectorAll(".index a")) {
-      const isCurrent = link.getAttribute("href") === `#${section.id}`;
-      if (isCurrent) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
-      link.closest("tr").classList.toggle("current", isCurrent);
-    }
+    this.index?.mark(section);
     const script = section.querySelector("script.data");
     if (this.browsers.has(section) || !script) return;
     this.browsers.set(section, null);
@@ -240,7 +261,7 @@ class Report {
   }
 
   print(isPrinting) {
-    for (const fold of document.querySelectorAll("header.verdict details")) {
+    for (const fold of document.querySelectorAll(".verdict details, .index details")) {
       if (isPrinting) fold.dataset.was = fold.open ? "open" : "";
       fold.open = isPrinting || fold.dataset.was === "open";
     }

@@ -5,6 +5,7 @@ Reads finished results. Which pairs are embedded, and how few of the strings, is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -69,7 +70,8 @@ def rows_to_json(pairs: Sequence[ComparedPair], chosen: range) -> dict[str, Any]
 
     `left` and `right` are event ids, -1 for a side that lacks the event; component, type and step
     are left's where it has the event, and `other` lists [row, component, type, step] of right
-    where they are not the same; `field`, `mine` and `theirs` are the note of a row.
+    where they are not the same; `field`, `mine` and `theirs` are the note of a row. `totals` counts
+    all pairs, with a row or without: of each standing, only left, only right.
     """
     strings = _Strings()
     number = {standing: place for place, standing in enumerate(STANDINGS)}
@@ -97,6 +99,7 @@ def rows_to_json(pairs: Sequence[ComparedPair], chosen: range) -> dict[str, Any]
             columns[name].append(value)
     return {
         "total": len(pairs),
+        "totals": _count_pairs(pairs),
         "start": chosen.start,
         "strings": strings.texts,
         "columns": columns,
@@ -108,6 +111,13 @@ _COLUMNS: Final = (
     *("standing", "left", "right", "component", "type", "step", "lane"),
     *("field", "mine", "theirs"),
 )
+
+
+def _count_pairs(pairs: Sequence[ComparedPair]) -> list[int]:
+    standings = Counter(pair.standing for pair in pairs)
+    only_left = sum(pair.right is None for pair in pairs)
+    only_right = sum(pair.left is None for pair in pairs)
+    return [*(standings[standing] for standing in STANDINGS), only_left, only_right]
 
 
 def _described(strings: _Strings, event: Event) -> tuple[int, int, int]:

@@ -1,12 +1,13 @@
 """Which events are embedded in full: the important ones first, until a page is full.
 
-Reads finished comparisons. Knows sizes; must not know how anything is laid out.
+Reads finished comparisons. Knows sizes and shares them; must not know how anything is laid out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tracediff.diff.panels import TensorPanel, tensor_panels
 from tracediff.diff.result import ComparedPair, Standing
@@ -20,46 +21,93 @@ if TYPE_CHECKING:
     from tracediff.comparison import SideBySide
     from tracediff.events.trace import TensorSource
 
-MOST_CHARACTERS: Final = 6_000_000
-"""Characters of JSON that all events in full may take, before they are packed."""
-
-MOST_ROWS: Final = 250_000
-"""Rows of all comparisons together."""
-
-MOST_NAMED: Final = 16_000_000
-"""Characters of all strings in the rows of all comparisons together."""
-
 MOST_REFUSED: Final = 100
 """Events that may be too large for what is left before no further one is tried."""
 
 NEAR: Final = 5
 
+Embedded = TypeVar("Embedded")
 
-def comparison_to_json(compared: SideBySide, share: int) -> dict[str, Any]:
-    """Return the rows of a comparison and as many of its events in full as its share allows.
 
-    `share` is how many comparisons divide what a page may hold.
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a page, or what is left of it, may hold; the defaults are a whole page.
+
+    Rows; characters of the strings in them; characters of JSON that all events in full may take,
+    before they are packed.
     """
-    chosen, rows = _rows(compared.pairs, share)
-    details = dict(_details(compared, chosen, MOST_CHARACTERS // share))
+
+    rows: int = 250_000
+    named: int = 16_000_000
+    characters: int = 6_000_000
+
+    def divide(self, count: int) -> Room:
+        """Return one of `count` equal shares."""
+        return Room(self.rows // count, self.named // count, self.characters // count)
+
+    def without(self, used: Room) -> Room:
+        """Return what is left."""
+        return Room(
+            max(0, self.rows - used.rows),
+            max(0, self.named - used.named),
+            max(0, self.characters - used.characters),
+        )
+
+
+def comparisons_to_json(
+    comparisons: Sequence[SideBySide],
+    embed: Callable[[dict[str, Any]], Embedded],
+    room: Room | None = None,
+) -> dict[int, Embedded]:
+    """Return what `embed` makes of each comparison that has pairs, by position.
+
+    The smallest comes first and may have an equal share of the room; what it does not need is for
+    all that follow. So nothing is cut as long as everything fits.
+    """
+    left = room or Room()
+    sizes = {place: len(found.pairs) for place, found in enumerate(comparisons) if found.pairs}
+    embedded = {}
+    for done, place in enumerate(sorted(sizes, key=lambda place: sizes[place])):
+        data, used = comparison_to_json(comparisons[place], left.divide(len(sizes) - done))
+        left = left.without(used)
+        embedded[place] = embed(data)
+    return embedded
+
+
+def comparison_to_json(compared: SideBySide, room: Room) -> tuple[dict[str, Any], Room]:
+    """Return the rows of a comparison, as many of its events in full as fit, and what they take.
+
+    One row is there however little room there is.
+    """
+    chosen, rows = _rows(compared.pairs, room)
+    details = {}
+    taken = 0
+    for row, detail, length in _details(compared, chosen, room.characters):
+        details[row] = detail
+        taken += length
     names = compared.diff.left, compared.diff.right
-    return {
+    data = {
         "names": [visible(name, LONGEST_MESSAGE) for name in names],
         **rows,
         "visible": _visible_row(compared, chosen),
         "details": [[row, details[row]] for row in sorted(details)],
     }
+    return data, Room(len(chosen), _named(rows), taken)
 
 
-def _rows(pairs: Sequence[ComparedPair], share: int) -> tuple[range, dict[str, Any]]:
+def _rows(pairs: Sequence[ComparedPair], room: Room) -> tuple[range, dict[str, Any]]:
     """Return which pairs have rows, and the rows: fewer where their strings are very long."""
-    most = max(1, MOST_ROWS // share)
+    most = max(1, room.rows)
     while True:
         chosen = window(pairs, most)
         rows = rows_to_json(pairs, chosen)
-        if most == 1 or sum(map(len, rows["strings"])) <= MOST_NAMED // share:
+        if most == 1 or _named(rows) <= room.named:
             return chosen, rows
         most = max(1, len(chosen) // 2)
+
+
+def _named(rows: dict[str, Any]) -> int:
+    return sum(map(len, rows["strings"]))
 
 
 def _visible_row(compared: SideBySide, chosen: range) -> int | None:
@@ -78,8 +126,8 @@ def _visible_row(compared: SideBySide, chosen: range) -> int | None:
 
 def _details(
     compared: SideBySide, chosen: range, characters: int
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield rows with their events in full, the most important ones first."""
+) -> Iterator[tuple[int, dict[str, Any], int]]:
+    """Yield rows with their events in full and their lengths, the most important ones first."""
     traces = compared.left, compared.right
     sources = [None if trace is None else trace.tensors for trace in traces]
     refused = 0
@@ -95,8 +143,9 @@ def _details(
         panels = list(_panels(pair, sources, characters - size))
         detail["panels"] = [found for found, _ in panels if found is not None]
         detail["panelsLeftOut"] = len(panels) - len(detail["panels"])
-        characters -= size + sum(length for _, length in panels)
-        yield position - chosen.start, detail
+        length = size + sum(length for _, length in panels)
+        characters -= length
+        yield position - chosen.start, detail, length
 
 
 def _panels(
