@@ -119,6 +119,8 @@ def tensor_lines(tensor: TensorDifference) -> list[Line]:
     decided = f"decided by {tensor.evidence}" if tensor.decidable else "undecidable"
     if tensor.relative_l2 is not None and tensor.evidence != "non-finite":
         decided += f", relative L2 distance {tensor.relative_l2:.3g}"
+    if tensor.evidence == "sketch" and tensor.bound is not None:
+        decided += f" where up to {tensor.bound:.3g} stands in for the rule"
     if tensor.confidence is not None:
         decided += f", confidence {tensor.confidence:.4%}"
     lines.append(("  evidence", decided))
@@ -211,6 +213,8 @@ def _tolerated_text(diff: TraceDiff) -> str:
     assert worst is not None
     where = "" if place is None else f" at {visible(place.event_id)}"
     text = f"largest: {visible(worst.name)}{where}, relative L2 distance {worst.relative_l2:.3g}"
+    if worst.evidence == "sketch" and worst.bound is not None:
+        return f"{text}, by sketch: up to {worst.bound:.3g} stands in for {worst.rule.describe()}"
     return f"{text}, by {worst.evidence} under {worst.rule.describe()}"
 
 
