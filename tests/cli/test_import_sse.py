@@ -6,7 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streaming.wire import block, call, chat, chunked, event, http, message, packed, say, usage
+from streaming.wire import (
+    block,
+    call,
+    chat,
+    chunk,
+    chunked,
+    event,
+    http,
+    message,
+    packed,
+    say,
+    usage,
+)
 
 Command = Callable[..., Any]
 CHAT = chat(say("Hel", "lo"), usage(3, 2))
@@ -104,6 +116,19 @@ def test_tool_calls_and_messages(tracediff: Command, tmp_path: Path) -> None:
     assert found["finish"] == "tool_call"
     broken = chat(call(0, call_id="c", name="f", arguments="{"), finish="tool_calls")
     assert run(tracediff, tmp_path, broken, name="b").status == 1
+
+
+def test_a_refusal_is_called_one(tracediff: Command, tmp_path: Path) -> None:
+    """The summary says that the answer is a refusal."""
+    done = run(tracediff, tmp_path, chat(chunk({"refusal": "I cannot."})))
+    assert "refusal      I cannot." in done.out
+
+
+def test_a_missing_front(tracediff: Command, tmp_path: Path) -> None:
+    """A capture that lacks its first bytes is not whole either."""
+    done = run(tracediff, tmp_path, CHAT[50:])
+    assert done.status == 2
+    assert "is incomplete at byte 0, after 0 events: it begins inside an event" in done.err
 
 
 def test_incomplete(tracediff: Command, tmp_path: Path) -> None:

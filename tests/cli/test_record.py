@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streaming.wire import block, chat, message, say, usage
+from streaming.wire import block, chat, http, message, say, usage
 
 pytest.importorskip("httpx", reason="needs httpx: pip install 'tracediff[record]'")
 pytestmark = pytest.mark.record
@@ -41,6 +41,11 @@ class Handler(BaseHTTPRequestHandler):
         elif way == "wrong":
             told = {"error": {"type": "authentication_error", "message": f"not {SECRET}"}}
             self._send(401, json.dumps(told).encode(), "application/json")
+        elif way == "later":
+            self._send(503, b"", "application/json", "3600")
+        elif way == "echo":
+            echoed = chat(say("it is sk-", "very-sec", "ret."))
+            self._send(200, echoed, "text/event-stream")
         elif way == "page":
             self._send(200, b"<html></html>", "text/html")
         elif way == "dropped":
@@ -106,14 +111,46 @@ def test_an_answer(tracediff: Command, tmp_path: Path, server: Server) -> None:
     assert tracediff("check", "a.jsonl").status == 0
 
 
-def test_recorded_equals_imported(tracediff: Command, tmp_path: Path, server: Server) -> None:
-    """From its events on, what is recorded live is what an import of its capture records."""
+@pytest.mark.parametrize("request_file", [(), ("--request", "r.json")], ids=["alone", "request"])
+@pytest.mark.parametrize("head", [True, False], ids=["head", "no-head"])
+def test_recorded_equals_imported(
+    head: bool,
+    request_file: tuple[str, ...],
+    tracediff: Command,
+    tmp_path: Path,
+    server: Server,
+) -> None:
+    """What is recorded live equals an import of its capture; what that lacks is said."""
     record(tracediff, tmp_path, f"{server[0]}/v1/chat/completions")
-    (tmp_path / "b.sse").write_bytes(CHAT)
-    tracediff("import", "sse", "b.sse", "--api", "openai-chat", "-o", "b.jsonl")
-    globs = ("sse.*", "stream.*", "message.assembled", "usage.*")
-    only = [part for glob in globs for part in ("--only", glob)]
-    assert tracediff("diff", "a.jsonl", "b.jsonl", *only).status == 0
+    headed = http(CHAT, f"Content-Length: {len(CHAT)}", "Content-Type: text/event-stream")
+    (tmp_path / "b.sse").write_bytes(headed if head else CHAT)
+    tracediff("import", "sse", "b.sse", "--api", "openai-chat", "-o", "b.jsonl", *request_file)
+    for pair in (("a.jsonl", "b.jsonl"), ("b.jsonl", "a.jsonl")):
+        done = tracediff("diff", *pair)
+        assert (done.status, done.out.split()[0]) == (0, "EQUAL")
+        assert ("requests not compared" in done.out) is (not request_file)
+        assert ("status and content type not compared" in done.out) is (not head)
+
+
+def test_a_key_in_pieces(tracediff: Command, tmp_path: Path, server: Server) -> None:
+    """A key that the server tells back in pieces is neither recorded nor printed."""
+    done = record(
+        tracediff, tmp_path, f"{server[0]}/echo/v1/chat/completions", OPENAI_API_KEY=SECRET
+    )
+    assert done.status == 0
+    assert "***" in done.out
+    written = "".join(path.read_text("utf-8") for path in tmp_path.glob("a.*"))
+    for text in (done.out, done.err, written):
+        assert SECRET not in text
+    assert tracediff("check", "a.jsonl").status == 0
+
+
+def test_a_wait_that_is_too_long(tracediff: Command, tmp_path: Path, server: Server) -> None:
+    """A server that wants to be asked much later is told, and that this was not done."""
+    done = record(tracediff, tmp_path, f"{server[0]}/later/v1/chat/completions")
+    assert done.status == 2
+    assert "the server answers 503" in done.err
+    assert "asks to wait 3600 s, which goes beyond the 60 s of --max-time" in done.err
 
 
 @pytest.mark.parametrize(
@@ -174,6 +211,10 @@ def test_nobody_there(tracediff: Command, tmp_path: Path) -> None:
         pytest.param("http://127.0.0.1/v1", (), "does not say which API", id="no-api"),
         pytest.param("http://127.0.0.1/v1", ("--api", "x"), "no API 'x'", id="unknown-api"),
         pytest.param("ftp://127.0.0.1/v1/messages", (), "no http or https URL", id="scheme"),
+        pytest.param("127.0.0.1:80/v1/messages", (), "begins with http:// or https://",
+                     id="no-scheme"),
+        pytest.param("me:word@127.0.0.1:80/v1/x", (), "path of '127.0.0.1:80/v1/x'",
+                     id="password"),
         pytest.param("http://127.0.0.1/v1/messages", ("--key-env", "NONE"), "no variable 'NONE'",
                      id="no-key"),
         pytest.param("http://127.0.0.1/v1/messages", ("--request", "no.json"), "no.json",
@@ -183,8 +224,9 @@ def test_nobody_there(tracediff: Command, tmp_path: Path) -> None:
 def test_wrong_requests(
     url: str, arguments: tuple[str, ...], message: str, tracediff: Command, tmp_path: Path
 ) -> None:
-    """What cannot be asked is one line and status 2."""
+    """What cannot be asked is one line and status 2, and leaves no file."""
     done = record(tracediff, tmp_path, url, *arguments)
+    assert not [*tmp_path.glob("a.*")]
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert done.err.count("\n") == 1

@@ -6,7 +6,7 @@ import pytest
 from streaming.chat_rows import CHAT_ROWS
 from streaming.other_rows import ANTHROPIC_ROWS, RESPONSES_ROWS
 from streaming.reading import traced
-from streaming.wire import call, chat, event, message, say, usage
+from streaming.wire import START, call, chat, event, http, message, say, usage
 from trace_building import changed
 
 from tracediff.contracts import check_trace
@@ -49,8 +49,15 @@ def test_captures(api: str, raw: bytes, violations: list[str]) -> None:
 
 def test_an_error_is_no_answer() -> None:
     """An answer that is an error breaks a rule, whatever else it keeps."""
-    trace = traced(say("a") + event({"error": {"type": "server_error", "message": "m"}}))
+    failing = event({"error": {"type": "server_error", "message": "m"}})
+    trace = traced(START + say("a") + failing)
     assert broken(trace) == ["stream-is-no-error"]
+
+
+def test_a_good_answer_with_the_status_of_an_error() -> None:
+    """What a server answers with 500 is no answer, whatever its body says."""
+    raw = http(chat(say("a")), status="500 Internal Server Error")
+    assert broken(traced(raw)) == ["stream-is-no-error"]
 
 
 def find(trace: Trace, event_type: str, number: int = 0) -> Event:
@@ -144,12 +151,15 @@ def counted(trace: Trace, *numbers: int) -> Trace:
             twice(PLAIN, "message.finished"), ["stream-has-one-end", "stream-one-finish"],
             id="two-finish-reasons",
         ),
-        pytest.param(counted(PLAIN, 5, 6, 7), [], id="sequence-numbers"),
+        pytest.param(counted(PLAIN, 0, 1, 2), [], id="sequence-numbers"),
         pytest.param(
-            counted(PLAIN, 5, 7), ["stream-sequence-numbers-follow"], id="sequence-gap"
+            counted(PLAIN, 1, 2), ["stream-sequence-numbers-follow"], id="sequence-begins-late"
         ),
         pytest.param(
-            counted(PLAIN, 5, 5), ["stream-sequence-numbers-follow"], id="sequence-twice"
+            counted(PLAIN, 0, 2), ["stream-sequence-numbers-follow"], id="sequence-gap"
+        ),
+        pytest.param(
+            counted(PLAIN, 0, 0), ["stream-sequence-numbers-follow"], id="sequence-twice"
         ),
         pytest.param(
             choice(PLAIN, "stream.ended", violations=["made-up"]), ["stream-keeps-its-protocol"],

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from streaming.other_rows import response
 from streaming.reading import traced
-from streaming.wire import DONE, block, call, chat, chunk, event, http, message, say, usage
+from streaming.wire import DONE, START, block, call, chat, chunk, event, http, message, say, usage
 
 from tracediff.diff import DiffOptions, Outcome, TraceDiff, diff_traces
 
@@ -19,6 +20,15 @@ def compared(left: bytes, right: bytes, api: str = "openai-chat", **options: Any
     return diff_traces(traced(left, api), traced(right, api), **options)
 
 
+def scored(logprob: float) -> bytes:
+    """Return a chunk of text with a log-probability."""
+    listed = {"content": [{"token": "a", "logprob": logprob}]}
+    return event({"choices": [{"delta": {"content": "a"}, "logprobs": listed}]})
+
+
+LOGPROBS = scored(-0.5), scored(-1.5)
+ROLE = chunk({"role": "assistant"}, index=1)
+
 LAYERS = [
     pytest.param(
         http(PLAIN), http(PLAIN, status="201 Created"), "status", "head", False, id="status"
@@ -28,8 +38,8 @@ LAYERS = [
         "identification", False, id="model",
     ),
     pytest.param(
-        PLAIN, chat(say("Hel", "lo"), usage(3, 2), b"event: ping\ndata:\n\n"), "framing",
-        "framing", False, id="a-ping",
+        PLAIN, chat(say("Hel", "lo"), usage(3, 2), b"event: ping\ndata:\n\n"), None, None, False,
+        id="a-ping",
     ),
     pytest.param(
         PLAIN, chat(say("Hel", "lo"), event("", "x"), usage(3, 2)), "framing", "framing", False,
@@ -60,7 +70,7 @@ LAYERS = [
         CALLED,
         chat(call(0, call_id="c0", name="f", arguments='{"a": '), call(0, arguments="1}"),
              finish="tool_calls"),
-        "arguments-changed", "delta", False, id="spaces-in-arguments",
+        "arguments-spelling", "delta", False, id="spaces-in-arguments",
     ),
     pytest.param(
         PLAIN, PLAIN.replace(b'"role": "assistant"', b'"role": "model"'), "answer-changed",
@@ -72,6 +82,26 @@ LAYERS = [
     ),
     pytest.param(
         PLAIN, chat(say("Hel", "lo"), usage(3, 4)), "usage", "usage", False, id="usage"
+    ),
+    pytest.param(
+        http(PLAIN), PLAIN, None, None, False, id="a-head-on-one-side"
+    ),
+    pytest.param(
+        PLAIN, chat(say("Hel", "lo", ""), usage(3, 2)), "transport-chunking", "framing", False,
+        id="an-empty-delta-more",
+    ),
+    pytest.param(
+        chat(*LOGPROBS[:1]), chat(*LOGPROBS[1:]), "log-probabilities", "delta", False,
+        id="log-probabilities",
+    ),
+    pytest.param(
+        chat(ROLE, say("a"), chunk({"content": "b"}, index=1), chunk({}, "stop", index=1)),
+        chat(ROLE, chunk({"content": "b"}, index=1), say("a"), chunk({}, "stop", index=1)),
+        "transport-chunking", "delta", False, id="two-answers-interleaved-otherwise",
+    ),
+    pytest.param(
+        PLAIN, chat(chunk({"refusal": "No."}), usage(3, 2)), "answer-changed", "delta", True,
+        id="refused",
     ),
     pytest.param(
         PLAIN, PLAIN.replace(b'"created": 1', b'"created": 9'), None, None, False, id="created"
@@ -168,12 +198,106 @@ def test_joined_text_still_compares(right: bytes, kind: str, lowest: str) -> Non
     assert (found.cause.kind, found.cause.component) == (kind, lowest)
 
 
+def test_an_error_that_ends_the_text() -> None:
+    """A server that fails in the middle is told from one that stops there."""
+    failing = START + say("Hel") + event({"error": {"type": "server_error", "message": "m"}})
+    for options, layer in ((DiffOptions(), "framing"), (JOINED, "delta")):
+        found = compared(chat(say("Hel", "lo")), failing, options=options)
+        assert found.cause is not None
+        assert (found.cause.kind, found.cause.component) == ("server-error", layer)
+
+
+ONE_RULE = [
+    pytest.param(
+        chat(say("a", "b", "c")), chat(say("a", "b"), finish="length"), "openai-chat",
+        ("stop-rule", "delta"), id="chat-shorter",
+    ),
+    pytest.param(
+        message(block(0, "text", "a", "b", "c")),
+        message(block(0, "text", "a", "b"), stop="max_tokens"), ANTHROPIC,
+        ("stop-rule", "delta"), id="messages-shorter",
+    ),
+    pytest.param(
+        response(), response(status="incomplete",
+                             incomplete_details={"reason": "max_output_tokens"}),
+        "openai-responses", ("stop-rule", "framing"), id="responses-finish",
+    ),
+    pytest.param(
+        chat(say("a")), chat(say("a"), finish="length"), "openai-chat",
+        ("stop-rule", "finish"), id="chat-finish",
+    ),
+    pytest.param(
+        message(block(0, "text", "a")), message(block(0, "text", "a"), stop="max_tokens"),
+        ANTHROPIC, ("stop-rule", "finish"), id="messages-finish",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right", "api", "cause"), ONE_RULE)
+def test_one_rule_for_every_api(
+    left: bytes, right: bytes, api: str, cause: tuple[str, str]
+) -> None:
+    """The same change has the same kind in every API and view; the layer is where it first shows.
+
+    Only responses name the end of the stream otherwise, so there it is the framing.
+    """
+    for one, two in ((left, right), (right, left)):
+        found = compared(one, two, api).cause
+        joined = compared(one, two, api, options=JOINED)
+        assert found is not None
+        assert joined.cause is not None
+        assert (found.kind, found.component) == cause
+        assert joined.cause.kind == found.kind
+        layer = "finish" if cause[1] == "framing" else cause[1]
+        assert joined.cause.component == layer
+        assert len(joined.frontier) == 1
+        place = joined.frontier[0].left or joined.frontier[0].right
+        assert place is not None
+        assert place.event_type == ("stream.joined" if layer == "delta" else "message.finished")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "api"),
+    [
+        pytest.param(
+            chat(say("a", "b"), usage(1, 2)),
+            b'{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":'
+            b'{"role":"assistant","content":"ab","refusal":null},"finish_reason":"stop"}],"usage":'
+            b'{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}',
+            "openai-chat", id="chat",
+        ),
+        pytest.param(
+            message(block(0, "text", "a", "b")),
+            b'{"id":"x","type":"message","role":"assistant","model":"c","content":[{"type":"text",'
+            b'"text":"ab"}],"stop_reason":"end_turn","stop_sequence":null,"usage":'
+            b'{"input_tokens":5,"output_tokens":7}}',
+            ANTHROPIC, id="messages",
+        ),
+    ],
+)  # fmt: skip
+def test_streamed_or_not(left: bytes, right: bytes, api: str) -> None:
+    """The same answer streamed and whole is equal under the view that joins texts."""
+    assert compared(left, right, api).outcome is Outcome.DIVERGED
+    assert compared(left, right, api, options=JOINED).outcome is Outcome.EQUAL
+
+
+def test_what_a_capture_does_not_know_is_said() -> None:
+    """Head and request are compared where both sides know them, else a line says so."""
+    asked = b'{"model":"m","messages":[1],"temperature":0}'
+    known = traced(http(PLAIN), request=asked)
+    found = diff_traces(traced(PLAIN), known)
+    assert found.outcome is Outcome.EQUAL
+    assert not found.triggers
+    told = " ".join(found.normalisers)
+    assert "status and content type not compared: left" in told
+
+
 def test_stop_sequence_that_is_not_held_back() -> None:
     """A server that returns the beginning of its stop sequence is told from another text."""
 
     def stopped(*texts: str) -> bytes:
         last = {"finish_reason": "stop", "stop_reason": "</a>"}
-        return say(*texts) + event({"choices": [last]}) + DONE
+        return START + say(*texts) + event({"choices": [last]}) + DONE
 
     found = compared(stopped("ok", "."), stopped("ok", ".</"))
     assert found.cause is not None
@@ -215,8 +339,8 @@ def test_one_side_stops_earlier() -> None:
 
 def test_an_error_in_the_middle() -> None:
     """A server that fails after some text diverges where its text ends."""
-    failing = say("Hel") + event({"error": {"type": "server_error", "message": "m"}})
-    found = compared(say("Hel", "lo") + chunk({}, "stop") + DONE, failing)
+    failing = START + say("Hel") + event({"error": {"type": "server_error", "message": "m"}})
+    found = compared(chat(say("Hel", "lo")), failing)
     assert found.outcome is Outcome.DIVERGED
     assert found.cause is not None
     assert found.cause.evidence["top_differs"] is True

@@ -4,7 +4,7 @@ The expected texts, calls and reasons are what the API's reference says of these
 OpenAI's own SDK puts together where it reads them.
 """
 
-from streaming.wire import DONE, call, chat, chunk, event, http, packed, say, usage
+from streaming.wire import DONE, START, call, chat, chunk, event, http, packed, say, usage
 
 CUT = "it ends without [DONE]"
 WEATHER = '{"city":"Paris"}'
@@ -15,7 +15,17 @@ CALLS = "tool_calls"
 # reason why it is not whole
 CHAT_ROWS = [
     ("plain", chat(say("Hel", "lo")), "Hello", [], "stop", []),
-    ("no-role", chat(say("a"), role=False), "a", [], "stop", []),
+    (
+        "no-role",
+        chat(say("a"), role=False),
+        *("a", [], "stop", "it begins without a chunk that names the role"),
+    ),
+    ("no-role-behind-a-head", http(chat(say("a"), role=False)), "a", [], "stop", ["missing-start"]),
+    (
+        "no-role-in-the-second-answer",
+        chat(say("a"), chunk({"content": "b"}, "stop", index=1)),
+        *("a", [], "stop", "it begins without a chunk that names the role"),
+    ),
     ("empty-deltas", chat(say("", "a", "", "b", "")), "ab", [], "stop", []),
     ("null-content", chat(chunk({"content": None}), say("a")), "a", [], "stop", []),
     ("null-delta", chat(chunk(None), say("a")), "a", [], "stop", []),
@@ -36,13 +46,15 @@ CHAT_ROWS = [
         chat(usage(3, 5), say("a"), usage(3, 2)),
         *("a", [], "stop", ["usage-decreases"]),
     ),
-    ("missing-choices", chat(say("a"), event({"id": "x"})), "a", [], "stop", ["missing-choices"]),
+    ("missing-choices", chat(say("a"), event({"id": "chatcmpl-1"})), "a", [], "stop",
+     ["missing-choices"]),
     ("length", chat(say("a"), finish="length"), "a", [], "length", []),
     ("filtered", chat(say("a"), finish="content_filter"), "a", [], "content_filter", []),
     ("unknown-finish", chat(say("a"), finish="tired"), "a", [], "other", ["unknown-finish"]),
     (
         "stop-string",
-        say("a") + event({"choices": [{"finish_reason": "stop", "stop_reason": "</a>"}]}) + DONE,
+        START + say("a")
+        + event({"choices": [{"finish_reason": "stop", "stop_reason": "</a>"}]}) + DONE,
         *("a", [], "stop_sequence", []),
     ),
     (
@@ -60,14 +72,14 @@ CHAT_ROWS = [
         chat(say("a"), chunk({}, "stop"), say("b")),
         *("ab", [], "stop", ["delta-after-finish", "duplicate-finish"]),
     ),
-    ("no-finish", say("a") + DONE, "a", [], None, ["missing-finish"]),
+    ("no-finish", START + say("a") + DONE, "a", [], None, "the answer has no finish reason"),
     ("no-done", chat(say("a"))[: -len(DONE)], "a", [], "stop", CUT),
     (
         "no-done-of-stated-length",
         http(raw := chat(say("a"))[: -len(DONE)], f"Content-Length: {len(raw)}"),
         *("a", [], "stop", ["missing-terminator"]),
     ),
-    ("no-end-at-all", say("a"), "a", [], None, CUT + " or a finish reason"),
+    ("no-end-at-all", START + say("a"), "a", [], None, CUT + " or a finish reason"),
     (
         "done-without-blank-line",
         chat(say("a"))[:-1],
@@ -92,12 +104,12 @@ CHAT_ROWS = [
     ),
     (
         "error-after-200",
-        say("a") + event({"error": {"type": "server_error", "code": None, "message": "m"}}),
+        START + say("a") + event({"error": {"type": "server_error", "code": None, "message": "m"}}),
         *("a", [], None, []),
     ),
     (
         "error-then-done",
-        say("a") + event({"error": {"message": "m"}}) + DONE,
+        START + say("a") + event({"error": {"message": "m"}}) + DONE,
         *("a", [], None, []),
     ),
     (
@@ -221,7 +233,7 @@ CHAT_ROWS = [
     (
         "arguments-as-an-object",
         chat(call(0, call_id="c0", name="a", arguments={"city": "Paris"}), finish=CALLS),
-        *("", [("a", "parsed", WEATHER)], "tool_call", []),
+        *("", [("a", "parsed", WEATHER)], "tool_call", ["arguments-are-no-text"]),
     ),
     (
         "call-without-a-name",

@@ -69,7 +69,8 @@ ANTHROPIC_ROWS = [
     ),
     ("no-stop", message(block(0, "text", "a"))[: -len(typed("message_stop"))],
      "a", [], "eos", "it ends without message_stop"),
-    ("no-reason", message(block(0, "text", "a"), stop=None), "a", [], None, ["missing-finish"]),
+    ("no-reason", message(block(0, "text", "a"), stop=None), "a", [], None,
+     "the answer has no finish reason"),
     (
         "delta-without-a-block",
         message(typed(BLOCK, index=0, delta=TEXT)),
@@ -90,7 +91,8 @@ ANTHROPIC_ROWS = [
         message(event({"type": "ping"}, "message_stop"), block(0, "text", "a")),
         *("a", [], "eos", ["event-name-differs"]),
     ),
-    ("without-type", message(event({"index": 0})), "", [], "eos", ["missing-type"]),
+    ("without-type", message(event({"index": 0})), "", [], "eos",
+     ["missing-type", "missing-event-name"]),
     ("stopped-twice", message() + typed("message_stop"), "", [], "eos", ["event-after-end"]),
     ("done-behind-the-stop", message() + DONE, "", [], "eos", []),
 ]  # fmt: skip
@@ -111,15 +113,19 @@ def numbered(*numbers: int) -> bytes:
               content_index=0, delta=str(number))
         for number in numbers
     ]  # fmt: skip
+    start = told.created()
     told._number = max(numbers)
-    return b"".join(deltas) + told.whole()
+    told.write(0, type="output_text", text="".join(map(str, numbers)))
+    return start + b"".join(deltas) + told.whole()
 
 
 def told_otherwise() -> bytes:
     """Return a response whose last word on its text differs from its deltas."""
     told = Responses()
     place = {"output_index": 0, "content_index": 0}
+    told.write(0, type="output_text", text="b")
     return told.whole(
+        told.created(),
         told.say("output_text.delta", **place, delta="a"),
         told.say("output_text.done", **place, text="b"),
     )
@@ -136,7 +142,9 @@ def refused() -> bytes:
     """Return a response that is a refusal."""
     told = Responses()
     place = {"output_index": 0, "content_index": 0}
+    told.write(0, type="refusal", refusal="No.")
     return told.whole(
+        told.created(),
         told.say("refusal.delta", **place, delta="No."),
         told.say("refusal.done", **place, refusal="No."),
     )
@@ -146,7 +154,8 @@ def only_at_the_end() -> bytes:
     """Return a response without deltas, whose text is in its last event alone."""
     content = [{"type": "output_text", "text": "a", "annotations": []}]
     output = [{"type": "message", "role": "assistant", "content": content}]
-    return Responses().whole(output=output)
+    told = Responses()
+    return told.whole(told.created(), output=output)
 
 
 RESPONSES_ROWS = [
@@ -167,11 +176,11 @@ RESPONSES_ROWS = [
     ("calls", with_calls(), "Let", [("a", "parsed", '{"x":1}'), ("b", "parsed", "{}")],
      "tool_call", []),
     ("refused", refused(), "", [], "stop", []),
-    ("a-gap", numbered(0, 1, 3), "013", [], "stop", ["sequence-gap"]),
+    ("a-gap", numbered(1, 2, 4), "124", [], "stop", ["sequence-gap"]),
     (
         "out-of-order",
-        numbered(0, 2, 1, 3),
-        *("0213", [], "stop", ["sequence-gap", "sequence-out-of-order", "sequence-gap"]),
+        numbered(1, 3, 2, 4),
+        *("1324", [], "stop", ["sequence-gap", "sequence-out-of-order", "sequence-gap"]),
     ),
     ("told-otherwise", told_otherwise(), "a", [], "stop", ["final-text-differs"]),
     ("no-end", with_calls().rsplit(b"event:", 1)[0], "Let",

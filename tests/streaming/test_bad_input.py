@@ -7,7 +7,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streaming.reading import recorded
+from streaming.reading import recorded, traced
 from streaming.wire import DONE, block, chat, chunked, event, http, message, packed, say
 
 from tracediff.streaming.dialects import DIALECTS
@@ -73,6 +73,17 @@ LENGTH = f"Content-Length: {len(CHAT)}"
             http(b'{"detail":"Not Found"}', "Content-Type: application/json", status="404 X"),
             "the server answers 404, and the body has not the form of openai-chat", None,
             id="error-of-no-api",
+        ),
+        pytest.param(
+            b'{"object":"response","status":"in_progress","output":[]}',
+            "has not the form of openai-chat", None, id="another-api-not-streamed",
+        ),
+        pytest.param(
+            packed(http(CHAT))[:-9], "the compressed capture ends before its end",
+            len(packed(http(CHAT))) - 9, id="packed-file-cut-short",
+        ),
+        pytest.param(
+            packed(CHAT)[:10] + b"\xff" * 50, "this is no gzip data", 0, id="broken-file"
         ),
         pytest.param(b" " * 100_000, "it ends inside an event", 100_000, id="many-blanks"),
         pytest.param(packed(packed(CHAT)), "the body is compressed twice", None, id="packed-twice"),
@@ -161,6 +172,11 @@ def test_no_answer(raw: bytes, reason: str, byte: int | None, size: int | None) 
         pytest.param(http(CHAT, CHUNKED, GZIP, LENGTH), id="printed-by-curl"),
         pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" + http(CHAT), id="interim-head"),
         pytest.param(http(CHAT).replace(b"\r\n", b"\n"), id="head-with-lf"),
+        pytest.param(packed(http(CHAT)), id="file-packed-with-its-head"),
+        pytest.param(
+            b"HTTP/1.1 200 Connection established\r\n\r\n" + http(CHAT), id="through-a-proxy"
+        ),
+        pytest.param(packed(http(packed(CHAT), GZIP)), id="file-packed-and-body-packed"),
         pytest.param(http(CHAT, "content-TYPE:text/event-stream"), id="field-in-any-case"),
         pytest.param(b"HTTP/2 200\r\ncontent-type: text/event-stream\r\n\r\n" + CHAT, id="http-2"),
     ],
@@ -171,6 +187,32 @@ def test_packed_answers(raw: bytes, size: int | None) -> None:
     found = recorded(raw, size=size)
     assert found.incomplete is None
     assert found.assembly.part(0, "text", 0).text == "Hello"
+
+
+def test_the_head_of_a_packed_file_is_read() -> None:
+    """A capture that was compressed as a file keeps its head, and so its status."""
+    failed = http(CHAT, status="500 Internal Server Error")
+    started = [e for e in traced(packed(failed)).events if e.event_type == "response.started"]
+    assert [e.payload["choice"]["status"] for e in started] == [500]
+
+
+@pytest.mark.parametrize("status", ["in_progress", "queued"])
+def test_a_response_that_is_not_there_yet(status: str) -> None:
+    """A response without a finish reason is not whole, as in the other APIs."""
+    body = json.dumps({"object": "response", "status": status, "output": []}).encode()
+    found = recorded(body, "openai-responses").incomplete
+    assert found is not None
+    assert found.reason == "the answer has no finish reason"
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "openai-responses"])
+def test_an_error_of_old(api: str) -> None:
+    """An error that stands at the top of the body is one too, with its words."""
+    body = b'{"object":"error","message":"too long","type":"BadRequestError","code":400}'
+    found = recorded(body, api)
+    assert found.incomplete is None
+    assert found.assembly.failure is not None
+    assert found.assembly.failure.message == "too long"
 
 
 def test_a_bomb_takes_no_memory() -> None:

@@ -41,7 +41,8 @@ def test_captures(
     if isinstance(verdict, str):
         assert found.incomplete is not None
         assert found.incomplete.reason == verdict
-        assert found.incomplete.byte == len(raw)
+        front = verdict.startswith("it begins")
+        assert found.incomplete.byte == (0 if front else len(raw))
     else:
         assert found.incomplete is None
         assert [violation.name for violation in found.assembly.violations] == verdict
@@ -72,7 +73,8 @@ def part(raw: bytes, key: str, api: str = "openai-chat") -> Any:
             "parts", ["text 0", "tool_call 0"], id="order-of-parts",
         ),
         pytest.param(
-            chat(chunk({"audio": {"id": "x"}})), "other audio 0", '{"id":"x"}', id="not-understood"
+            chat(chunk({"audio": {"id": "x", "data": "y"}})), "other audio 0", '{"data":"y"}',
+            id="not-understood",
         ),
     ],
 )  # fmt: skip
@@ -84,8 +86,8 @@ def test_further_parts(raw: bytes, key: str, value: Any) -> None:
 def test_several_answers() -> None:
     """The answers of `n` are put together side by side, whatever the order of their chunks."""
     raw = chat(
-        chunk({"content": "a"}, index=1), say("b"), chunk({"content": "c"}, index=1),
-        chunk({}, "length", index=1),
+        chunk({"role": "assistant", "content": "a"}, index=1), say("b"),
+        chunk({"content": "c"}, index=1), chunk({}, "length", index=1),
     )  # fmt: skip
     found = recorded(raw)
     assert found.assembly.choices == (0, 1)

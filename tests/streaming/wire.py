@@ -44,9 +44,13 @@ def usage(prompt: int, completion: int, total: int | None = None, **keys: Any) -
     return event({"id": "chatcmpl-1", "model": "m", "choices": [], "usage": told, **keys})
 
 
+START = chunk({"role": "assistant", "content": ""})
+"""The chunk that a chat completion begins with."""
+
+
 def chat(*parts: bytes, finish: str = "stop", role: bool = True) -> bytes:
     """Return a whole chat completion around chunks."""
-    start = chunk({"role": "assistant", "content": ""}) if role else b""
+    start = START if role else b""
     return start + b"".join(parts) + chunk({}, finish) + DONE
 
 
@@ -83,6 +87,7 @@ class Responses:
 
     def __init__(self) -> None:
         self._number = -1
+        self.items: dict[int, dict[str, Any]] = {}
 
     def say(self, kind: str, **facts: Any) -> bytes:
         """Return the next event."""
@@ -92,14 +97,20 @@ class Responses:
     def text(self, *texts: str, output: int = 0) -> bytes:
         """Return deltas of text and what closes them."""
         place = {"item_id": "msg_1", "output_index": output, "content_index": 0}
+        self.write(output, type="output_text", text="".join(texts), annotations=[])
         deltas = [self.say("output_text.delta", **place, delta=text) for text in texts]
         return b"".join(deltas) + self.say("output_text.done", **place, text="".join(texts))
+
+    def write(self, output: int, **content: Any) -> None:
+        """Note what the end of the response is to tell as an item's content."""
+        self.items[output] = {"type": "message", "role": "assistant", "content": [content]}
 
     def call(self, output: int, name: str, *fragments: str) -> bytes:
         """Return a function call: added, its fragments, done."""
         item = {"type": "function_call", "name": name, "call_id": f"c{output}", "arguments": ""}
         whole = {**item, "arguments": "".join(fragments)}
         place = {"item_id": f"fc_{output}", "output_index": output}
+        self.items[output] = whole
         return (
             self.say("output_item.added", output_index=output, item=item)
             + b"".join(
@@ -111,7 +122,8 @@ class Responses:
 
     def whole(self, *parts: bytes, status: str = "completed", **facts: Any) -> bytes:
         """Return the end of a response, behind its parts."""
-        response = {"id": "resp_1", "model": "g", "status": status, "output": [], **facts}
+        output = [item for _, item in sorted(self.items.items())]
+        response = {"id": "resp_1", "model": "g", "status": status, "output": output, **facts}
         return b"".join(parts) + self.say(status, response=response)
 
     def created(self) -> bytes:

@@ -7,11 +7,12 @@ must not know files.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
 
-from tracediff.client.exchange import CutShort, Exchange, NoAnswer, Question, send
+from tracediff.client.exchange import CutShort, Exchange, NoAnswer, Question, check_url, send
 from tracediff.client.retrying import (
     Clock,
     RetryPolicy,
@@ -39,6 +40,7 @@ def record_answer(
     for a URL or a body that cannot be sent.
     """
     request = read_request(question.body, question.api)
+    check_url(question.url)
     start = clock.elapsed()
     secret = question.key.secret
     number = 1
@@ -46,10 +48,16 @@ def record_answer(
         while True:
             with send(client, question) as met:
                 error = _error(met)
-                wait = _wait(met, error, number, clock.elapsed() - start, clock, policy)
+                asked = _asked_wait(met, clock)
+                wait = _wait(met, error, number, clock.elapsed() - start, asked, clock, policy)
                 _record_try(recording, met, error, number, wait)
                 if wait is None:
-                    return recording.close(_read_answer(recording, met))
+                    given_up = _given_up(met, error, number, asked, policy)
+                    incomplete = _read_answer(recording, met)
+                    if incomplete is not None and given_up:
+                        reason = f"{incomplete.reason}; {given_up}"
+                        incomplete = replace(incomplete, reason=reason)
+                    return replace(recording.close(incomplete), given_up=given_up)
             clock.sleep(wait)
             number += 1
 
@@ -59,23 +67,48 @@ def _error(met: Exchange | NoAnswer) -> str:
     return met.error if isinstance(met, NoAnswer) else met.error_code()
 
 
+def _is_transient(met: Exchange | NoAnswer, error: str) -> bool:
+    if isinstance(met, NoAnswer):
+        return met.is_transient
+    return is_transient(met.head.status, error)
+
+
+def _asked_wait(met: Exchange | NoAnswer, clock: Clock) -> float | None:
+    """Return the seconds that the server asks to wait, None where it does not say."""
+    if isinstance(met, NoAnswer):
+        return None
+    return parse_retry_after(met.retry_after, clock.now())
+
+
 def _wait(
     met: Exchange | NoAnswer,
     error: str,
     number: int,
     spent: float,
+    asked: float | None,
     clock: Clock,
     policy: RetryPolicy,
 ) -> float | None:
     """Return after how many seconds to try again, None for not at all."""
-    if isinstance(met, NoAnswer):
-        again, retry_after = met.is_transient, None
-    else:
-        again = is_transient(met.head.status, error)
-        retry_after = parse_retry_after(met.retry_after, clock.now())
-    if not again:
+    if not _is_transient(met, error):
         return None
-    return next_wait(policy, number, spent, retry_after, clock.random())
+    return next_wait(policy, number, spent, asked, clock.random())
+
+
+def _given_up(
+    met: Exchange | NoAnswer, error: str, number: int, asked: float | None, policy: RetryPolicy
+) -> str:
+    """Return why a transient error is not tried again, "" where there is none."""
+    if not _is_transient(met, error):
+        return ""
+    if number >= policy.tries:
+        return f"given up after {number} {'try' if number == 1 else 'tries'} (--tries)"
+    if asked is None:
+        return f"given up, as the next try would begin after {policy.total:g} s (--max-time)"
+    return (
+        f"given up, as the server asks to wait {asked:g} s, which goes beyond the "
+        f"{policy.total:g} s of --max-time"
+    )
 
 
 def _record_try(
@@ -85,6 +118,8 @@ def _record_try(
     number: int,
     wait: float | None,
 ) -> None:
+    if number == 1 and wait is None and not _is_transient(met, error):
+        return  # asked once and answered, as a capture is: there is nothing to tell
     failed = isinstance(met, NoAnswer) or met.head.status >= 400
     outcome = "retried" if wait is not None else "gave-up" if failed else "answered"
     conditions: dict[str, Any] = {}

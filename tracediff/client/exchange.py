@@ -54,7 +54,8 @@ class Exchange:
         if secret:
             fields = [(name, value.replace(secret, "***")) for name, value in fields]
         self.head: Head = head_of(response.status_code, fields)
-        self.retry_after: str = response.headers.get("retry-after", "")
+        waits = [value for name, value in fields if name.lower() == "retry-after"]
+        self.retry_after: str = waits[0] if waits else ""
         self.is_delimited = (
             self.head.chunked or self.head.length is not None or response.http_version == "HTTP/2"
         )
@@ -98,9 +99,24 @@ def shown_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = "" if parts.port is None else f":{parts.port}"
-        return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
     except ValueError:
         return "the URL"
+    if not parts.hostname:
+        return repr(url.partition("?")[0].partition("#")[0].rpartition("@")[2])[:100]
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
+
+def check_url(url: str) -> None:
+    """Raise UsageError for a URL that cannot be asked."""
+    try:
+        parts = httpx.URL(url)
+        is_asked = parts.scheme in ("http", "https") and bool(parts.host)
+    except (httpx.InvalidURL, ValueError, TypeError):
+        is_asked = False
+    if not is_asked:
+        raise UsageError(
+            f"{shown_url(url)} is no http or https URL; one begins with http:// or https://"
+        )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ that does not work out, because events are missing, moved or odd, they are read 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from tracediff.diff.collect import Collector
 from tracediff.diff.compare import incomparable
 from tracediff.diff.in_step import OutOfStep, StepWalk
 from tracediff.diff.quick_scan import QuickScan, Scanned
+from tracediff.diff.unknown_facts import knows_otherwise
 from tracediff.diff.unordered import compare_by_id
 from tracediff.errors import StorageError, TraceError
 from tracediff.storage import read_trace
@@ -35,6 +36,10 @@ WEAK_DIGESTS: Final = "x-weak-digests"
 
 MOST_UNLIKE: Final = 100_000
 """Events that differ up to which pairing them by id is tried, all of them in memory."""
+
+
+FIRST: Final = 32
+"""Events of a recorded answer behind which its head stands no more."""
 
 
 def diff_files(left: Source, right: Source, options: DiffOptions | None = None) -> TraceDiff:
@@ -76,6 +81,8 @@ def _diff_streams(left: Path, right: Path, options: DiffOptions) -> TraceDiff | 
             files = open_trace_file(left), open_trace_file(right)
             if files[0].kind != files[1].kind:
                 return incomparable(files[0], files[1])
+            if files[0].kind == "stream" and _knows_otherwise(files):
+                return None
             if any(WEAK_DIGESTS in file.header for file in files):
                 return None  # the same bytes do not stand for the same tensors
             collector = Collector(files[0], files[1], options)
@@ -84,6 +91,13 @@ def _diff_streams(left: Path, right: Path, options: DiffOptions) -> TraceDiff | 
             continue  # the next way says what is there, or what is wrong
         return collector.verdict(files[0], files[1])
     return None
+
+
+def _knows_otherwise(files: tuple[TraceFile, TraceFile]) -> bool:
+    """Whether one of two recorded answers knows more of its request or response than the other."""
+    parser = StepParser()
+    left, right = ([parser.parse(line) for line in islice(f.lines(), FIRST)] for f in files)
+    return knows_otherwise(left, right)
 
 
 def _walk_in_step(files: tuple[TraceFile, TraceFile], collector: Collector) -> None:

@@ -76,8 +76,13 @@ def _timesteps_are_declared(trace: Trace) -> Iterator[Finding]:
         taken = [state_of(event, "timestep") for event in steps]
         if any(taken != listed for listed in declared if listed is not None):
             yield steps[0].event_id, f"the timesteps are {taken}, declared were {declared[0]}"
-        if any(later >= earlier for earlier, later in pairwise(taken)):
+        if any(_ascends(trace, earlier, later) for earlier, later in pairwise(taken)):
             yield steps[0].event_id, f"the timesteps {taken} do not descend"
+
+
+def _ascends(trace: Trace, earlier: float, later: float) -> bool:
+    """Whether a timestep does not follow another; Heun's method, for one, stays at each."""
+    return later > earlier or (later == earlier and not setting_of(trace, "repeats_timesteps"))
 
 
 def _previous_is_the_next(trace: Trace) -> Iterator[Finding]:
@@ -124,7 +129,10 @@ def _noise_follows_eta(trace: Trace) -> Iterator[Finding]:
     for event in of_type(trace, "denoise.updated"):
         drawn = sum(draw["draws"]["count"] for draw in event.payload.get("rng", ()))
         latent = record_of(event, "latent")
-        expected = 0 if eta == 0 or latent is None else math.prod(latent["shape"])
+        whole = 0 if latent is None else math.prod(latent["shape"])
+        if setting_of(trace, "draws_noise") and drawn in (0, whole):
+            continue  # an ancestral scheduler draws whatever eta is, but for the last step
+        expected = 0 if eta == 0 else whole
         if drawn != expected:
             yield event.event_id, f"draws {drawn} numbers, with eta {eta:g} expected {expected}"
 
@@ -192,7 +200,7 @@ ORDER_RULES = (
     ),
     Rule(
         "timesteps-are-declared",
-        "the steps visit the declared timesteps, descending",
+        "the steps visit the declared timesteps, descending but for repeats that are set",
         has_event("denoise.updated"),
         _timesteps_are_declared,
     ),
@@ -210,7 +218,7 @@ ORDER_RULES = (
     ),
     Rule(
         "noise-follows-eta",
-        "with eta 0 the loop draws nothing, else one latent of noise a step",
+        "with eta 0 the loop draws nothing, else one latent of noise a step, or as is set",
         has_event("denoise.updated"),
         _noise_follows_eta,
     ),

@@ -16,6 +16,7 @@ from tracediff.contracts.stream_events import (
     FINISHED,
     FRAME,
     MESSAGE,
+    STARTED,
     choice_number,
     is_stream,
     of_type,
@@ -53,6 +54,8 @@ def _sequence_numbers_follow(trace: Trace) -> Iterator[Finding]:
         number = value_of(event, "state", "sequence_number")
         if number is None:
             continue
+        if before is None and number != 0:
+            yield event.event_id, f"the first sequence number is {number}, expected 0"
         if before is not None and number != before + 1:
             yield event.event_id, f"sequence number {number} follows {before}"
         before = number
@@ -92,6 +95,10 @@ def _is_no_error(trace: Trace) -> Iterator[Finding]:
     for event in of_type(trace, FAILED):
         told = value_of(event, "choice", "type") or value_of(event, "choice", "code")
         yield event.event_id, f"the server answers with an error: {told or 'of no type'!s:.60}"
+    for event in of_type(trace, STARTED):
+        status = value_of(event, "choice", "status")
+        if type(status) is int and status >= 400 and not of_type(trace, FAILED):
+            yield event.event_id, f"the server answers {status}, and then as if all were well"
 
 
 def _keeps_protocol(trace: Trace) -> Iterator[Finding]:
@@ -117,7 +124,7 @@ STREAM_RULES = (
     ),
     Rule(
         "stream-sequence-numbers-follow",
-        "the API's own sequence numbers follow one another",
+        "the API's own sequence numbers count 0, 1, 2, …",
         is_stream,
         _sequence_numbers_follow,
     ),

@@ -11,6 +11,7 @@ from typing import Any, Final
 from tracediff.events import Event, Trace
 from tracediff.events.text import text_from_json
 
+STARTED: Final = "response.started"
 FRAME: Final = "sse.event"
 DELTA: Final = "stream.delta"
 MESSAGE: Final = "message.assembled"
@@ -52,8 +53,13 @@ def finish_of(trace: Trace, number: Any) -> Any:
     """Return the finish reason of an answer in the common vocabulary, None where there is none."""
     for event in of_type(trace, FINISHED):
         if choice_number(event) == number:
-            return value_of(event, "choice", "finish_reason")
+            return settled_finish(event)
     return None
+
+
+def settled_finish(event: Event) -> Any:
+    """Return the finish reason of an event, the more exact one that the request settles."""
+    return value_of(event, "context", "settled") or value_of(event, "choice", "finish_reason")
 
 
 def joined_text(events: Iterable[Event]) -> str | None:

@@ -23,6 +23,7 @@ from tracediff.contracts.stream_events import (
     joined_text,
     of_type,
     part_of,
+    settled_finish,
     told_text,
     value_of,
 )
@@ -79,8 +80,14 @@ def _finish_fits_calls(trace: Trace) -> Iterator[Finding]:
         if value_of(event, "choice", "finish_reason") != "tool_call":
             continue
         message = messages.get(choice_number(event))
-        if message is None or not value_of(message, "choice", "tool_calls"):
+        if message is None or not _calls(message):
             yield event.event_id, "ends by a tool call and has none"
+
+
+def _calls(message: Event) -> bool:
+    """Whether a message has a call, if only one of a kind that is kept as it is."""
+    choice = message.payload.get("choice", {})
+    return bool(choice.get("tool_calls")) or any("tool_call" in key for key in choice)
 
 
 def _finish_fits_usage(trace: Trace) -> Iterator[Finding]:
@@ -89,7 +96,7 @@ def _finish_fits_usage(trace: Trace) -> Iterator[Finding]:
     finished = of_type(trace, FINISHED)
     if not limits or len(finished) != 1:
         return  # of several answers only the sum is told
-    finish = value_of(finished[0], "choice", "finish_reason")
+    finish = settled_finish(finished[0])
     for event in of_type(trace, USAGE):
         used = value_of(event, "choice", "output_tokens")
         if used is None:

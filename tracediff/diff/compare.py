@@ -19,6 +19,7 @@ from tracediff.diff.options import LEVELS, DiffOptions
 from tracediff.diff.renaming import read_renamed
 from tracediff.diff.result import Outcome, TraceDiff
 from tracediff.diff.structure import structural_difference
+from tracediff.diff.unknown_facts import hide_unknown
 from tracediff.diff.views import TENSOR_PREFIX, apply_views
 from tracediff.events import Event, Trace
 from tracediff.events.event import TENSOR_SECTIONS
@@ -47,6 +48,7 @@ def diff_traces(
         return _diff_renamed(left, right, options, options.name_map, watch)
     unused = _unused_rules(left, right, options)
     left, right = apply_views(left, options), apply_views(right, options)
+    left, right, hidden = hide_unknown(left, right)
     collector = Collector(left, right, options, watch)
     alignment = align(left, right)
     lineage = Lineage(alignment)
@@ -55,7 +57,7 @@ def diff_traces(
         diverged = _compare(pair, alignment, collector, victim=victim)
         lineage.add(pair, diverged=diverged)
     found = collector.verdict(_InMemory(left), _InMemory(right))
-    found = replace(found, unused_rules=unused)
+    found = replace(found, unused_rules=unused, normalisers=(*hidden, *found.normalisers))
     if found.outcome is Outcome.EQUAL:
         return found
     is_picture = any(event.event_type == PICTURE for event in left.events)

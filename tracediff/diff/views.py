@@ -22,6 +22,14 @@ DELTA = "stream.delta"
 JOINED = "stream.joined"
 FRAME = "sse.event"
 """An event of the transport that carries pieces of text: as many as the text has pieces."""
+MESSAGE = "message.assembled"
+TRANSPORT: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "response.started": frozenset({"content_type"}),
+        "stream.ended": frozenset({"terminator"}),
+    }
+)
+"""Entries of events that say in which form an answer came."""
 TENSOR_PREFIX = "tensor:"
 
 
@@ -85,21 +93,27 @@ def join_text(events: Sequence[Event]) -> list[Event]:
     """Replace the text pieces of each lane by one event with the whole text.
 
     Sequence numbers count pieces, so they are left out everywhere, and so are the events of the
-    transport that carried them.
+    transport that carried them, the type of its content and what it ends with. The whole texts
+    stand before the first message that is made of them.
     """
     texts: dict[Any, list[Any]] = {}
+    tokens: dict[Any, list[Any]] = {}
     lanes: dict[Any, Any] = {}
     for event in events:
         if event.event_type == DELTA:
             key = lane_key(event)
-            texts.setdefault(key, []).append(event.payload.get("choice", {}).get("text", ""))
+            found = event.payload.get("choice", {})
+            texts.setdefault(key, []).append(found.get("text", ""))
+            if isinstance(found.get("tokens"), list) and event.payload.get("lane"):
+                tokens.setdefault(key, []).extend(found["tokens"])
             lanes[key] = event.payload.get("lane")
     kept = [
-        _joined_fragments(_without_sequence(event))
+        _joined_fragments(_without_transport(_without_sequence(event)))
         for event in drop_events(events, lambda e: e.event_type in (DELTA, FRAME))
     ]
     root = next(event for event in kept if event.parent_event_id is None)
     taken = {event.event_id for event in events}
+    joined: list[Event] = []
     for number, (key, pieces) in enumerate(texts.items()):
         choice: dict[str, Any] = {
             "text": "".join(piece for piece in pieces if isinstance(piece, str))
@@ -107,8 +121,10 @@ def join_text(events: Sequence[Event]) -> list[Event]:
         odd = [piece for piece in pieces if not isinstance(piece, str)]
         if odd:
             choice["bytes"] = odd
+        if key in tokens:
+            choice["tokens"] = tokens[key]
         lane = {} if lanes[key] is None else {"lane": lanes[key]}
-        kept.append(
+        joined.append(
             Event(
                 root.trace_id,
                 _free_id(f"joined-text-{number}", taken),
@@ -119,7 +135,18 @@ def join_text(events: Sequence[Event]) -> list[Event]:
                 {**lane, "choice": choice},
             )
         )
-    return kept
+    places = (n for n, event in enumerate(kept) if event.event_type == MESSAGE)
+    place = next(places, len(kept))
+    rest = [_made_of(event, joined) for event in kept[place:]]
+    return [*kept[:place], *joined, *rest]
+
+
+def _made_of(event: Event, joined: Sequence[Event]) -> Event:
+    """Return an assembled message as one that comes of the texts, any other event as it is."""
+    if event.event_type != MESSAGE or not joined:
+        return event
+    joins = [*event.payload.get("joins", ()), *(text.event_id for text in joined)]
+    return replace(event, payload={**event.payload, "joins": joins})
 
 
 def sort_siblings(events: Sequence[Event]) -> list[Event]:
@@ -201,6 +228,10 @@ def _without_depth(event: Event, depth: Depth) -> Event:
 
 def _without_sequence(event: Event) -> Event:
     return _without_entries(event, "choice", frozenset({"sequence_no"}))
+
+
+def _without_transport(event: Event) -> Event:
+    return _without_entries(event, "choice", TRANSPORT.get(event.event_type, frozenset()))
 
 
 def _joined_fragments(event: Event) -> Event:

@@ -6,12 +6,14 @@ a recorder: whoever wants to see the deltas gives a function.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tracediff.streaming.finish import Finish
 from tracediff.streaming.parts import OTHER, TOOL_CALL, Part, PartKey
+from tracediff.streaming.payload import spell_json
 
 Tokens = Sequence[Any]
 """The tokens of a delta with their log-probabilities, as an event's choice lists them."""
@@ -23,12 +25,16 @@ MOST_VIOLATIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One piece of a part: its number among the part's pieces, and the tokens it came with."""
+    """One piece of a part: its number among the part's pieces, and the tokens it came with.
+
+    `name` is what its tool call is called so far.
+    """
 
     part: Part
     number: int
     text: str
     tokens: Tokens | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,11 @@ class Ending:
     own: str
     finish: Finish
     stop_sequence: str | None = None
+
+    @property
+    def settles_itself(self) -> bool:
+        """Whether the answer itself says that a stop sequence ended it."""
+        return self.finish is Finish.STOP and self.stop_sequence is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +72,20 @@ class Assembly:
     """Everything known of one answer so far; dialects tell it what comes.
 
     `event` is the number of the event that is being read, from 1; `on_delta` and `on_identified`
-    are called as things come, in order.
+    (with model and id of the response) are called as things come, in order. `secret` is left out
+    of every text. `lacks_start` says that the stream does not begin as its API begins one.
     """
 
     def __init__(
         self,
         on_delta: Callable[[Delta], None] | None = None,
-        on_identified: Callable[[Assembly], None] | None = None,
+        on_identified: Callable[[str, str], None] | None = None,
+        *,
+        secret: str = "",
     ) -> None:
         self.event = 0
+        self.secret = secret
+        self.lacks_start = False
         self.parts: dict[tuple[int, str, int], Part] = {}
         self.roles: dict[int, str] = {}
         self.endings: dict[int, Ending] = {}
@@ -86,6 +102,18 @@ class Assembly:
         self._on_identified = on_identified
         self._identified = False
         self._next: dict[tuple[int, str], int] = {}
+        self._unread: Any = None
+
+    @property
+    def unread(self) -> str:
+        """The digest of the bytes that stand for nothing in the answer, "" where all are read."""
+        return "" if self._unread is None else f"sha256:{self._unread.hexdigest()}"
+
+    def leave_unread(self, content: bytes) -> None:
+        """Note bytes that reading leaves out or replaces, to be compared all the same."""
+        if self._unread is None:
+            self._unread = hashlib.sha256()
+        self._unread.update(b"%d:%d:" % (self.event, len(content)) + content)
 
     @property
     def choices(self) -> tuple[int, ...]:
@@ -104,7 +132,7 @@ class Assembly:
         key = PartKey(choice, kind, number)
         found = self.parts.get(key)
         if found is None:
-            found = self.parts[key] = Part(key)
+            found = self.parts[key] = Part(key, self.secret)
             self._next[choice, kind] = max(number + 1, self.next_number(choice, kind))
         return found
 
@@ -122,20 +150,30 @@ class Assembly:
             self.violate("delta-after-finish")
         piece = part.grow(text)
         if piece and self._on_delta is not None:
-            self._on_delta(Delta(part, part.deltas - 1, piece, tokens))
+            self._on_delta(Delta(part, part.deltas - 1, piece, tokens, part.name))
+
+    def keep(self, choice: int, word: str, value: Any, number: int = 0) -> None:
+        """Keep what is not understood as JSON text, so that it is compared all the same.
+
+        It is no piece of the answer, and may stand behind its end.
+        """
+        part = self.part(choice, other_kind(word), number)
+        piece = part.grow(spell_json(value))
+        if piece and self._on_delta is not None:
+            self._on_delta(Delta(part, part.deltas - 1, piece))
 
     def flush(self) -> None:
         """Hand out what parts hold back; nothing more comes."""
         for part in self.parts.values():
             held = part.flush()
             if held and self._on_delta is not None:
-                self._on_delta(Delta(part, part.deltas - 1, held))
+                self._on_delta(Delta(part, part.deltas - 1, held, None, part.name))
 
     def name_call(self, choice: int, number: int, name: str, call_id: str) -> None:
         """Note name and id of a tool call; a name that comes in pieces is put together."""
         part = self.part(choice, TOOL_CALL, number)
         if name and name != part.name:
-            part.name += name
+            part.name = (part.name + name).replace(self.secret or "\0", "***")
         if call_id and not part.call_id:
             part.call_id = call_id
         elif call_id and call_id != part.call_id:
@@ -160,7 +198,7 @@ class Assembly:
         if not self._identified and (self.model or self.response_id):
             self._identified = True
             if self._on_identified is not None:
-                self._on_identified(self)
+                self._on_identified(self.model, self.response_id)
 
     def finish(
         self, choice: int, own: str, words: Mapping[str, Finish], stop_sequence: Any = None
@@ -191,6 +229,9 @@ class Assembly:
                 if value < self.usage.get(name, 0):
                     self.violate("usage-decreases")
                 self.usage[name] = value
+            elif value is not None:
+                self.violate("usage-is-no-number")
+                self.keep(0, own, value)
 
     def fail(self, error: Any) -> None:
         """Note an error that the server tells; the stream ends with it."""

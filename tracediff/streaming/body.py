@@ -13,7 +13,6 @@ from tracediff.streaming.answer import AnswerReader
 from tracediff.streaming.ending import Incomplete
 from tracediff.streaming.http_head import Head
 from tracediff.streaming.transfer import (
-    GZIP_START,
     BadTransfer,
     Dechunker,
     Decoder,
@@ -67,6 +66,11 @@ class BodyReader:
         """The offset of the next byte."""
         return self._at
 
+    @property
+    def events(self) -> int:
+        """How many server-sent events were whole until now."""
+        return self._answer.events
+
     def feed(self, raw: bytes) -> None:
         """Read the next bytes; whatever they are, nothing is raised."""
         self._at += len(raw)
@@ -93,6 +97,8 @@ class BodyReader:
         found = self._answer.close(proved=proved)
         if found and self._head is not None and self._head.status >= 400:
             found = f"the server answers {self._head.status}, and {found}"
+        if self._answer.lacks_start and not reason:
+            return Incomplete(found, self._start, 0)
         reason = reason or found
         return Incomplete(reason, at, self._answer.events) if reason else None
 
@@ -140,10 +146,8 @@ class BodyReader:
 
         Tools such as `curl -i --compressed` print the head as it came and the body unpacked.
         """
-        if self._head is None:  # a capture that was compressed as a file
-            encodings: tuple[str, ...] = ("gzip",) if start.startswith(GZIP_START) else ()
-        else:
-            encodings = () if start.lstrip().startswith(_PLAIN) else self._head.encodings
+        is_plain = self._head is None or start.lstrip().startswith(_PLAIN)
+        encodings = () if is_plain or self._head is None else self._head.encodings
         decoders = []
         for encoding in reversed(encodings):
             decoder = decoder_of(encoding)

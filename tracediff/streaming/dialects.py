@@ -25,6 +25,14 @@ class Dialect(Protocol):
         """`openai-chat`, `openai-responses` or `anthropic-messages`."""
 
     @property
+    def start(self) -> str:
+        """What a stream begins with, as messages call it."""
+
+    @property
+    def names_events(self) -> bool:
+        """Whether every event of a stream has a type of its own."""
+
+    @property
     def terminator(self) -> str:
         """What a stream ends with, as messages call it."""
 

@@ -15,6 +15,7 @@ LONGEST_HEAD: Final = 1 << 18
 """Bytes that a head may have."""
 
 _STATUS_LINE: Final = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})(?: |$)")
+_TUNNEL: Final = re.compile(rb"HTTP/\d(?:\.\d)? +200 connection established", re.IGNORECASE)
 _END: Final = re.compile(rb"\r?\n\r?\n")
 _REQUEST_IDS: Final = ("x-request-id", "request-id")
 
@@ -65,8 +66,8 @@ def head_of(status: int, fields: Iterable[tuple[str, str]]) -> Head:
 def split_head(raw: bytes) -> tuple[Head, int] | None:
     """Return the head at the start of `raw` and where its body starts, None while it is not whole.
 
-    Heads of interim answers (1xx) before it are skipped. Raises ValueError for bytes that are no
-    head.
+    Heads of interim answers (1xx) and of a proxy's tunnel before it are skipped. Raises ValueError
+    for bytes that are no head.
     """
     start = 0
     while True:
@@ -75,9 +76,10 @@ def split_head(raw: bytes) -> tuple[Head, int] | None:
             if len(raw) - start > LONGEST_HEAD:
                 raise ValueError(f"the HTTP head is longer than {LONGEST_HEAD} bytes")
             return None
-        head = _parse_head(raw[start : end.start()])
+        lines = raw[start : end.start()]
+        head = _parse_head(lines)
         start = end.end()
-        if head.status >= 200:
+        if head.status >= 200 and not _TUNNEL.match(lines):
             return head, start
 
 

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from tracediff.recording.recorder import Recorder
 from tracediff.streaming.answer import Frame
-from tracediff.streaming.assembly import Assembly, Delta
+from tracediff.streaming.assembly import Assembly, Delta, Failure
 from tracediff.streaming.ending import Incomplete
+from tracediff.streaming.finish import Finish
 from tracediff.streaming.http_head import Head
 from tracediff.streaming.message import assemble, bounded, finish_of
 from tracediff.streaming.parts import TOOL_CALL
@@ -116,15 +117,13 @@ class LayerRecorder:
             ids={"last_event_id": frame.last_event_id} if frame.last_event_id else None,
         )
 
-    def identified(self, assembly: Assembly) -> None:
+    def identified(self, model: str, response_id: str) -> None:
         """Record what the server calls the answer and the model."""
         self._recorder.event(
             "server",
             "response.identified",
-            artifacts={"model": _identifier(assembly.model)} if assembly.model else None,
-            ids={"response_id": _identifier(assembly.response_id)}
-            if assembly.response_id
-            else None,
+            artifacts={"model": _identifier(model)} if model else None,
+            ids={"response_id": _identifier(response_id)} if response_id else None,
         )
 
     def delta(self, delta: Delta) -> None:
@@ -132,7 +131,7 @@ class LayerRecorder:
         part = delta.part
         choice: dict[str, Any] = {"sequence_no": delta.number, "text": bounded(delta.text)}
         if part.key.kind == TOOL_CALL and delta.number == 0:
-            choice["tool"] = part.name
+            choice["tool"] = delta.name
         if delta.tokens is not None:
             choice["tokens"] = delta.tokens
         self._recorder.event(
@@ -143,21 +142,15 @@ class LayerRecorder:
             choice=choice,
         )
 
-    def complete(self, assembly: Assembly, comments: int) -> None:
+    def complete(self, assembly: Assembly, comments: int, pings: int) -> None:
         """Record what the layers below come to; the answer is whole."""
-        self._body(assembly, comments)
+        self._body(assembly, comments, pings)
         for number in assembly.choices:
             self._message(assembly, number)
         for number in assembly.choices:
             self._finish(assembly, number)
         if assembly.failure is not None:
-            failure = assembly.failure
-            self._recorder.event(
-                "server",
-                "stream.failed",
-                choice={"finish_reason": "error", "type": failure.type, "code": failure.code},
-                note={"message": failure.message[:1000]},
-            )
+            self._failed(assembly.failure)
         if assembly.usage or assembly.usage_details:
             self._recorder.event(
                 "server",
@@ -166,12 +159,14 @@ class LayerRecorder:
                 context=_plain(assembly.usage_details) or None,
             )
         found = assembly.violations
+        unread = {"unread": assembly.unread} if assembly.unread else {}
         self._recorder.event(
             "client",
             "stream.ended",
             choice={
                 "terminator": assembly.terminator,
                 "violations": [violation.name for violation in found],
+                **unread,
             },
             # How many events there are is how the text was cut.
             context={"violated_at": [violation.event for violation in found]} if found else None,
@@ -179,7 +174,7 @@ class LayerRecorder:
 
     def interrupted(self, assembly: Assembly, incomplete: Incomplete) -> None:
         """Record where the answer broke off. The trace must then be left without its end."""
-        self._body(assembly, 0)
+        self._body(assembly, 0, 0)
         for number in assembly.choices:
             self._message(assembly, number)
         self._recorder.event(
@@ -189,11 +184,19 @@ class LayerRecorder:
             context={"byte": incomplete.byte, "events": incomplete.events},
         )
 
-    def _body(self, assembly: Assembly, comments: int) -> None:
+    def _failed(self, failure: Failure) -> None:
+        choice = {"finish_reason": "error", "type": failure.type, "code": failure.code}
+        if not failure.type and not failure.code:
+            choice["message"] = failure.message[:1000]  # all that tells one from another
+        note = {"message": failure.message[:1000]}
+        self._recorder.event("server", "stream.failed", choice=choice, note=note)
+
+    def _body(self, assembly: Assembly, comments: int, pings: int) -> None:
         context: dict[str, Any] = {
             "bytes": self._bytes,
             "digest": f"sha256:{self._digest.hexdigest()}",
             "comments": comments,
+            "pings": pings,
         }
         if self._chunk_count:
             context |= {"chunks": self._chunk_count, "first_chunks": self._chunks}
@@ -219,13 +222,19 @@ class LayerRecorder:
         ending = assembly.endings.get(number)
         if ending is None:
             return
-        choice: dict[str, Any] = {
-            "finish_reason": finish_of(assembly, number, self._request),
-            "own_word": ending.own,
-        }
+        # What only the request tells is no part of the answer: not everyone who has it knows both.
+        told = Finish.STOP_SEQUENCE if ending.settles_itself else ending.finish
+        settled = finish_of(assembly, number, self._request)
+        choice: dict[str, Any] = {"finish_reason": told, "own_word": ending.own}
         if ending.stop_sequence is not None:
             choice["stop_sequence"] = ending.stop_sequence
-        self._recorder.event("server", "message.finished", lane={"choice": number}, choice=choice)
+        self._recorder.event(
+            "server",
+            "message.finished",
+            lane={"choice": number},
+            choice=choice,
+            context={"settled": str(settled)} if settled != told else None,
+        )
 
 
 def _identifier(text: str) -> str:

@@ -13,6 +13,7 @@ from tracediff.streaming.finish import CUT_OFF, Finish, settle_finish
 from tracediff.streaming.parts import OTHER, REFUSAL, TEXT, THINKING, TOOL_CALL, Part
 from tracediff.streaming.payload import NoJson, join_halves, parse_payload, spell_json
 from tracediff.streaming.request import RequestFacts
+from tracediff.streaming.secret import redact
 
 LONGEST_TEXT: Final = 1 << 22
 """Characters that an event carries; of a longer text it carries the digest."""
@@ -43,7 +44,8 @@ def assemble(assembly: Assembly, choice: int) -> dict[str, Any]:
         found["role"] = assembly.roles[choice]
     found["parts"] = [part.label for part in parts]
     for kind in (TEXT, REFUSAL, THINKING):
-        text = "".join(part.text for part in parts if part.key.kind == kind)
+        # The key may be told in two parts, of which each has a half.
+        text = redact("".join(p.text for p in parts if p.key.kind == kind), assembly.secret)
         if text or kind == TEXT:
             found[kind] = bounded(join_halves(text))
     calls = sorted((part for part in parts if part.key.kind == TOOL_CALL), key=lambda p: p.key)
@@ -51,7 +53,7 @@ def assemble(assembly: Assembly, choice: int) -> dict[str, Any]:
         found["tool_calls"] = [_call(assembly, part) for part in calls]
     for part in parts:
         if part.key.kind.startswith(OTHER):
-            found[part.label] = bounded(part.text)
+            found[part.label] = bounded(join_halves(part.text))
     return found
 
 
@@ -60,24 +62,34 @@ def judge_arguments(text: str, *, cut_off: bool) -> tuple[str, str]:
     if not text.strip():
         return EMPTY, ""
     try:
-        value = parse_payload(text.encode(errors="surrogatepass"))
+        value = parse_payload(text)
     except NoJson:
         return (TRUNCATED if cut_off else MALFORMED), text
     return (PARSED if isinstance(value, dict) else MALFORMED), spell_json(value)
 
 
 def judge_calls(assembly: Assembly) -> None:
-    """Note the tool calls whose arguments are neither whole nor cut off by a limit."""
+    """Note the tool calls whose arguments are neither whole nor cut off by a limit, that share an
+    id, or have gaps between them; and gaps between answers.
+    """
+    numbers: dict[int, list[int]] = {}
+    ids: dict[tuple[int, str], int] = {}
+    if assembly.choices and assembly.choices != tuple(range(len(assembly.choices))):
+        assembly.violate("choice-index-gap")
     for part in assembly.parts.values():
         if part.key.kind != TOOL_CALL:
             continue
-        if (
-            judge_arguments(part.text, cut_off=_is_cut_off(assembly, part.key.choice))[0]
-            == MALFORMED
-        ):
+        choice = part.key.choice
+        numbers.setdefault(choice, []).append(part.key.number)
+        ids[choice, part.call_id] = ids.get((choice, part.call_id), 0) + 1
+        if judge_arguments(part.text, cut_off=_is_cut_off(assembly, choice))[0] == MALFORMED:
             assembly.violate("malformed-arguments")
         if not part.name:
             assembly.violate("tool-call-without-name")
+    if any(sorted(found) != [*range(len(found))] for found in numbers.values()):
+        assembly.violate("tool-call-index-gap")
+    if any(count > 1 for (_, call_id), count in ids.items() if call_id):
+        assembly.violate("tool-call-id-reused")
 
 
 def bounded(text: str) -> Any:
@@ -93,6 +105,7 @@ def _call(assembly: Assembly, part: Part) -> dict[str, Any]:
     status, arguments = judge_arguments(
         join_halves(part.text), cut_off=_is_cut_off(assembly, part.key.choice)
     )
+    arguments = redact(arguments, assembly.secret)  # escapes may have hidden the key until here
     number = part.key.number
     return {"number": number, "name": part.name, "arguments": bounded(arguments), "status": status}
 

@@ -28,12 +28,14 @@ class Part:
 
     Half a surrogate pair at the end of a piece waits for the other half, so that a character which
     a server cuts in two is one character, and one that never becomes whole survives as it is.
+    `secret` is left out of the text.
     """
 
-    __slots__ = ("_held", "_text", "call_id", "deltas", "key", "name")
+    __slots__ = ("_held", "_secret", "_text", "call_id", "deltas", "key", "name")
 
-    def __init__(self, key: PartKey) -> None:
+    def __init__(self, key: PartKey, secret: str = "") -> None:
         self.key = key
+        self._secret = secret
         self.name = ""
         self.call_id = ""
         self.deltas = 0
@@ -47,8 +49,9 @@ class Part:
 
     @property
     def text(self) -> str:
-        """Everything that came."""
-        return self._text.getvalue() + self._held
+        """Everything that came, without the secret."""
+        text = self._text.getvalue() + self._held
+        return text.replace(self._secret, "***") if self._secret else text
 
     def grow(self, piece: str) -> str:
         """Append a piece that is not empty; return what can be handed out, empty if nothing."""

@@ -5,14 +5,15 @@ Knows the readers and the layers. Must not know files, sockets or the command li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from tracediff.errors import IllegalState
 from tracediff.recording.recorder import Recorder
 from tracediff.recording.sinks import EventSink
-from tracediff.streaming.answer import AnswerReader
-from tracediff.streaming.assembly import Assembly
+from tracediff.streaming.answer import AnswerReader, Frame
+from tracediff.streaming.assembly import Assembly, Delta
 from tracediff.streaming.body import BodyReader, form_of
 from tracediff.streaming.capture import CaptureReader
 from tracediff.streaming.dialects import new_dialect
@@ -21,17 +22,22 @@ from tracediff.streaming.http_head import Head
 from tracediff.streaming.layers import LayerRecorder
 from tracediff.streaming.message import judge_calls
 from tracediff.streaming.request import RequestFacts
+from tracediff.streaming.secret import HeldBack
 
 KIND = "stream"
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One recorded answer; `incomplete` says where it broke off, None where it is whole."""
+    """One recorded answer; `incomplete` says where it broke off, None where it is whole.
+
+    `given_up` is why a transient error was not tried again, "" where there was none.
+    """
 
     assembly: Assembly
     request: RequestFacts
     incomplete: Incomplete | None
+    given_up: str = ""
 
 
 class AnswerRecording:
@@ -51,7 +57,8 @@ class AnswerRecording:
         self._secret = secret
         self._recorder = Recorder(sink, kind=KIND, trace_id=f"trace-{api}")
         self.layers = LayerRecorder(self._recorder, request)
-        self.assembly = Assembly(self.layers.delta, self.layers.identified)
+        self._held = HeldBack(secret, self.layers.delta) if secret else None
+        self.assembly = Assembly(self._on_delta, self._on_identified, secret=secret)
         self._answer: AnswerReader | None = None
 
     def __enter__(self) -> AnswerRecording:
@@ -71,23 +78,41 @@ class AnswerRecording:
             self._dialect,
             self.assembly,
             form=form_of(head),
+            fronted=head is not None,
             secret=self._secret,
-            on_frame=self.layers.frame,
+            on_frame=self._on_frame,
         )
         on_chunk = self.layers.chunk
         return BodyReader(head, self._answer, start=start, framed=framed, on_chunk=on_chunk)
 
     def close(self, incomplete: Incomplete | None) -> Recorded:
         """Record what the answer came to, or where it broke off; return it."""
+        if self._held is not None:
+            self._held.flush()
         if incomplete is None and self._answer is not None:
             judge_calls(self.assembly)
-            self.layers.complete(self.assembly, self._answer.comments)
+            self.layers.complete(self.assembly, self._answer.comments, self._answer.pings)
             self._recorder.close()
         else:
             incomplete = incomplete or Incomplete("nothing was received", 0, 0)
             self.layers.interrupted(self.assembly, incomplete)
             self._recorder.abandon()
         return Recorded(self.assembly, self._request, incomplete)
+
+    def _on_delta(self, delta: Delta) -> None:
+        (self.layers if self._held is None else self._held).delta(delta)
+
+    def _on_frame(self, frame: Frame) -> None:
+        self._tell(partial(self.layers.frame, frame))
+
+    def _on_identified(self, model: str, response_id: str) -> None:
+        self._tell(partial(self.layers.identified, model, response_id))
+
+    def _tell(self, call: Callable[[], None]) -> None:
+        if self._held is None:
+            call()
+        else:
+            self._held.tell(call)
 
 
 def record_capture(

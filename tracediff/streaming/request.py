@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tracediff.errors import UsageError
@@ -29,7 +29,8 @@ class RequestFacts:
     """A request as a trace tells it.
 
     `artifacts` and `settings` are sections of the event; `stops_asked` says whether stop sequences
-    were named, `limit` how many tokens were allowed; both None where that is not known.
+    were named, `limit` how many tokens were allowed; both None where that is not known. `context`
+    says under `known` what is known at all: a `capture` does not tell how often was asked.
     """
 
     artifacts: Mapping[str, str]
@@ -41,7 +42,12 @@ class RequestFacts:
 
 def unknown_request(api: str) -> RequestFacts:
     """Return the facts of a request that was not recorded."""
-    return RequestFacts({"api": api})
+    return RequestFacts({"api": api}, context={"known": "capture"})
+
+
+def captured(facts: RequestFacts) -> RequestFacts:
+    """Return a request's facts where its answer is a capture."""
+    return replace(facts, context={**facts.context, "known": "capture and request"})
 
 
 def read_request(content: bytes, api: str, name: str = "the request") -> RequestFacts:

@@ -7,11 +7,13 @@ data and keeps a byte order mark, sseclient-py 1.9 dispatches an unfinished last
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
 _BOM: Final = b"\xef\xbb\xbf"
 _DEFAULT_EVENT: Final = "message"
+_FIELDS: Final = (b"data", b"event", b"id", b"retry")
 
 
 class SseEvent(NamedTuple):  # one is made for every event: a dataclass costs three times that
@@ -35,10 +37,15 @@ class SseParser:
 
     Lines end with LF, CR or CRLF and with nothing else, so that a piece may end inside a line end,
     a character or the byte order mark. Time is linear in the bytes, also for data of one long line.
-    `retry` is the last reconnection time in milliseconds, `comments` counts comment lines.
+    `retry` is the last reconnection time in milliseconds, `comments` counts comment lines. The
+    standard ignores lines of other names: `on_stray` gets them, `begins_astray` says that the first
+    line of all is one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_stray: Callable[[bytes], None] | None = None) -> None:
+        self._on_stray = on_stray
+        self._has_begun = False
+        self.begins_astray = False
         self.retry: int | None = None
         self.comments = 0
         self.last_event_id = ""
@@ -98,6 +105,7 @@ class SseParser:
             if block.startswith(b"event: "):
                 name, _, rest = block.partition(b"\n")
             if rest.startswith(b"data: ") and b"\n" not in rest:
+                self._has_begun = True
                 event = name[7:].decode(errors="replace") if name else ""
                 found.append(_make((event or _DEFAULT_EVENT, rest[6:], self.last_event_id)))
                 continue
@@ -122,6 +130,14 @@ class SseParser:
                 self.retry = int(value[:18])
             elif line and not name:
                 self.comments += 1
+            elif line and name not in _FIELDS:
+                self._stray(line)
+            self._has_begun = self._has_begun or bool(line)
         if not data:
             return None
         return SseEvent(event or _DEFAULT_EVENT, b"\n".join(data), self.last_event_id)
+
+    def _stray(self, line: bytes) -> None:
+        self.begins_astray = self.begins_astray or not self._has_begun
+        if self._on_stray is not None:
+            self._on_stray(line)

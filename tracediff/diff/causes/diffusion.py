@@ -20,12 +20,13 @@ from tracediff.diff.causes.linear import (
     fit_two_factors,
     vectors,
 )
-from tracediff.diff.causes.numeric import same_numbers
-from tracediff.diff.result import Cause
+from tracediff.diff.causes.numeric import proven, same_numbers
+from tracediff.diff.result import MISSING, Cause
 
 _AGREEMENT: Final = 1e-3
 """How closely solved factors must satisfy the formula that relates them."""
 
+_GUIDANCE_SETTINGS: Final = frozenset({"guidance_scale", "guidance_rescale"})
 _HALVES: Final = (("negative", "positive"), ("unconditional", "conditional"), ("neg", "pos"))
 
 
@@ -56,7 +57,11 @@ def exchanged_batch(findings: Findings) -> Cause | None:
     mine, other = findings.all_records()
     part = [1, *records[0]["shape"][1:]]
     parts = [key for key in mine if mine[key]["shape"] == part and key in other]
-    agree = [key for key in parts if mine[key]["digest"] == other[key]["digest"]]
+    agree = [
+        key
+        for key in parts
+        if mine[key]["digest"] == other[key]["digest"] and proven(mine[key], other[key])
+    ]
     if records[0]["shape"][:1] != [2] or len(agree) != 2 or agree != parts:
         return None
     if not same_numbers(*records):
@@ -85,6 +90,33 @@ def guidance(findings: Findings) -> Cause | None:
     if _near(left, right):
         return None
     text = f"combined with scale {left:.6g} on the left and {right:.6g} on the right"
+    return Cause("guidance-scale", findings.component, text, evidence)
+
+
+def one_sided_guidance(findings: Findings) -> Cause | None:
+    """Only one side is guided, or changes what guidance gave."""
+    difference = findings.first.difference
+    if MISSING not in (difference.left, difference.right):
+        return None
+    lacks_right = difference.right is MISSING
+    side, lacking = ("left", "right") if lacks_right else ("right", "left")
+    evidence = {
+        trigger.field: {"left": trigger.left, "right": trigger.right}
+        for trigger in findings.triggers
+        if trigger.field.rpartition(".")[2] in _GUIDANCE_SETTINGS
+    }
+    if not evidence:
+        return None
+    if findings.first.check == "state" and findings.leaf.startswith("negative_"):
+        text = f"only {side} is guided: {lacking} has no negative condition"
+        return Cause("guidance-scale", findings.component, text, evidence)
+    base, _, part = findings.tensor_name.rpartition("_")
+    mine, other = findings.all_records()
+    twins = {"guided": f"{base}_rescaled", "rescaled": f"{base}_guided"}
+    if twins.get(part) not in (other if lacks_right else mine):
+        return None
+    rescaled = side if part == "rescaled" else lacking
+    text = f"only {rescaled} rescales what guidance gave to the deviation of the positive half"
     return Cause("guidance-scale", findings.component, text, evidence)
 
 
@@ -129,7 +161,7 @@ def _exchanged_with(
             mine[name]["digest"] == other[twin]["digest"]
             and mine[twin]["digest"] == other[name]["digest"]
         )
-        if crosswise and mine[name]["digest"] != mine[twin]["digest"]:
+        if crosswise and proven(mine[name], mine[twin]) and mine[name]["digest"] != mine[twin]["digest"]:
             return twin
     return None
 

@@ -13,6 +13,8 @@ CAUSE_KINDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "answer-changed": "The server's answer says something else.",
         "arguments-changed": "The same tool is called with other arguments.",
+        "arguments-spelling": "The same arguments are spelled otherwise, with other blanks or in "
+        "another order.",
         "artifact-changed": "An immutable artifact, such as a model or a tokenizer, is another "
         "one.",
         "cache-length": "A cache holds another number of entries.",
@@ -33,6 +35,7 @@ CAUSE_KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "infinity-sign": "Infinite elements appear on one side only, or with another sign.",
         "input-changed": "What goes into the execution, or into one of its steps, differs.",
         "layout-only": "The elements are the same, the shape or the order of the axes differs.",
+        "log-probabilities": "The same answer comes with other log-probabilities of its tokens.",
         "mask": "Other elements or positions are masked out.",
         "missing-event": "Right lacks an event that left has.",
         "missing-field": "Only one side has a section, a field or a tensor.",

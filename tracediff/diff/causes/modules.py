@@ -31,6 +31,34 @@ def training_mode(findings: Findings) -> Cause | None:
     return Cause("training-mode", apart[0], text, {"modules": apart[:10]})
 
 
+def autocast(findings: Findings) -> Cause | None:
+    """Autocast is on on one side only, or computes in another type."""
+    if findings.first.check != "state" or not findings.event.event_type.startswith("module."):
+        return None
+    left, right = (_autocast_text(section) for section in findings.sections("state"))
+    if left == right or findings.path[1:2] not in ((), ("autocast",)):
+        return None
+    text = f"autocast is {left} on the left and {right} on the right"
+    return Cause("dtype", "autocast", text, findings.values)
+
+
+def changed_between(findings: Findings) -> Cause | None:
+    """A tensor arrives at a module as its source gave it on one side, and changed on the other."""
+    if findings.first.check != "inputs" or not findings.event.event_type.startswith("module."):
+        return None
+    mine, other = findings.first.difference.left, findings.first.difference.right
+    if (mine is MISSING) is (other is MISSING):
+        return None
+    side = "right" if mine is MISSING else "left"
+    names = [record["name"] for records in findings.sections("inputs") for record in records]
+    name = findings.tensor_name or names[0]
+    text = (
+        f"{name} is new on the {side}: there, it was computed or changed in place between two "
+        "recorded modules; on the other side a recorded module gave it as it is"
+    )
+    return Cause("input-changed", findings.component, text, findings.values)
+
+
 def masked(findings: Findings) -> Cause | None:
     """Another mask arrives, as discrete values or as a tensor."""
     name = findings.tensor_name if findings.first.check == "inputs" else findings.leaf
@@ -67,6 +95,11 @@ def changed_parameter(findings: Findings) -> Cause | None:
     others = f"; {len(changed) - 1} more differ" if len(changed) > 1 else ""
     text = f"{name} is another one{place}{others}"
     return Cause("artifact-changed", name, text, evidence)
+
+
+def _autocast_text(state: Mapping[str, Any]) -> str:
+    found = state.get("autocast", {})
+    return ", ".join(f"{dtype} on {device}" for device, dtype in found.items()) or "off"
 
 
 def _listed(names: list[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from tracediff.diff.causes.findings import Findings, Record
 from tracediff.diff.causes.linear import fit_factor, vectors
 from tracediff.diff.result import Cause
+from tracediff.events.digest import is_proof
 
 _SMALLEST_CHANGE: Final = 1e-4
 """A factor closer to 1 is noise."""
@@ -67,6 +68,7 @@ def sign_of_zero(findings: Findings) -> Cause | None:
         left, right = (dict(record["stats"]) for record in records)
         zeros = left.pop("neg_zero", 0), right.pop("neg_zero", 0)
         same = left == right and records[0].get("sketch") == records[1].get("sketch")
+        same = same and proven(*records)
         if not same or zeros[0] == zeros[1]:
             return None
     elif not same_elements(*values):
@@ -127,6 +129,8 @@ def same_numbers(left: Record, right: Record) -> bool:
     if values is not None:
         mine, other = (Counter(map(repr, side)) for side in values)
         return mine == other
+    if not proven(left, right):
+        return False
     mine, other = left["stats"], right["stats"]
     if any(mine.get(key, 0) != other.get(key, 0) for key in _COUNTS):
         return False
@@ -140,6 +144,14 @@ def same_numbers(left: Record, right: Record) -> bool:
         abs(_number(mine[key]) - _number(other[key])) <= _SAME_SUM * scale
         for key, scale in (("mean", largest), ("l2", _number(mine["l2"])))
     )
+
+
+def proven(left: Record, right: Record) -> bool:
+    """Whether both digests are of the elements, so that the statistics are tracediff's own.
+
+    Those of another tool's dump are rounded: equal ones show nothing about single elements.
+    """
+    return is_proof(left["digest"]) and is_proof(right["digest"])
 
 
 def tensor_records(findings: Findings) -> tuple[Record, Record] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -24,6 +24,10 @@ _RNG_KINDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+_TWISTER: Final = "mt19937"
+_SET_ANEW: Final = "replaced"
+
+
 def random_numbers(findings: Findings) -> Cause | None:
     """A counter, key, algorithm or number of draws differs; the draws were never comparable."""
     if findings.first.check != "rng":
@@ -38,6 +42,12 @@ def random_numbers(findings: Findings) -> Cause | None:
     name = findings.leaf
     if draws[0] != draws[1]:  # counters and keys of two algorithms cannot be compared
         kind, name = "rng-algorithm", "algorithm"
+    elif kind == "seed" and _seed_agrees(findings, draws[0]):
+        text = (
+            "the seed agrees and the state of the generator does not: something else was drawn "
+            "from it before, or its state was set"
+        )
+        return Cause("rng-counter", findings.component, text, findings.values)
     rounded = _rounded(findings)
     text = (
         f"the random numbers are other ones: {name} differs, so the values drawn were never "
@@ -46,6 +56,20 @@ def random_numbers(findings: Findings) -> Cause | None:
     if rounded:
         text += "; both are the same float64, so one looks like a float64 round trip"
     return Cause(kind, findings.component, text, {**findings.values, **rounded})
+
+
+def _seed_agrees(findings: Findings, algorithms: Sequence[Any]) -> bool:
+    """Whether a key differs in what follows the seed in it, as a generator of torch has it.
+
+    After the seed it holds a mark of the state from which one counts, then how often the state was
+    set; where it was set just now, seed and mark of the new state. Other keys are seed throughout.
+    """
+    _, at, _, *place = (*findings.path, None, None)[:4]
+    if not isinstance(at, int) or algorithms[at] != _TWISTER:
+        return False
+    is_new = findings.sections("rng")[0][at].get("transform") == _SET_ANEW
+    seeds = (0, 2) if is_new else (0,)
+    return place != [None] and place[0] not in seeds
 
 
 def drawn_numbers(findings: Findings) -> Cause | None:

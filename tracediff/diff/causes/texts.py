@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from tracediff.diff.causes.findings import Findings
-from tracediff.diff.result import Cause
+from tracediff.diff.result import MISSING, Cause
 from tracediff.events import Event
 from tracediff.events.text import text_from_json, text_to_json
 
 _TEXT_LEAVES: Final = ("text", "b64")
 _PIECE_LEAVES: Final = (*_TEXT_LEAVES, "sequence_no")
+_ID_LEAVES: Final = ("input_ids", "attention_mask")
+_PROMPTS: Final[Mapping[str, str]] = MappingProxyType(
+    {"text_ids": "prompt", "negative_ids": "negative_prompt"}
+)
+"""The beginning of the names of ids in a state, and of the texts they are made of."""
+
 _TEXT: Final = "text"
 _TRANSPORT: Final = "transport"
 _NEAREST: Final = 3
@@ -18,17 +26,56 @@ _NEAREST: Final = 3
 
 
 def tokenizer(findings: Findings) -> Cause | None:
-    """The same text gave other ids."""
-    leaves = {
-        "choice": ("input_ids", "attention_mask"),
-        "state": ("text_ids", "negative_ids"),
-    }
-    if findings.leaf not in leaves.get(findings.first.check, ()):
+    """The same text gave other ids, or the ids differ because their text does."""
+    difference = findings.first.difference
+    if not _are_ids(findings) or MISSING in (difference.left, difference.right):
         return None
+    texts = _texts_of_ids(findings)
+    if texts is None:
+        text = "other ids go in, and no text is recorded that they were made of"
+        return Cause("input-changed", findings.component, text, findings.values)
+    if texts[0] != texts[1]:
+        names = [key for key in {**texts[0], **texts[1]} if texts[0].get(key) != texts[1].get(key)]
+        text = f"the ids are those of another text: {names[0]} differs"
+        evidence = {"field": names[0]} | {
+            side: held.get(names[0]) for side, held in zip(("left", "right"), texts, strict=True)
+        }
+        return Cause("input-changed", findings.component, text, evidence)
     edit = _edit(*findings.sections(findings.first.check), findings.leaf)
     what = "".join(f": {edit[k]} {k} at {edit['at']}" for k in ("inserted", "removed") if k in edit)
     text = f"the same text was tokenized to other ids{what}"
     return Cause("tokenizer", findings.component, text, {**findings.values, **edit})
+
+
+def _are_ids(findings: Findings) -> bool:
+    if findings.first.check == "choice":
+        return findings.leaf in _ID_LEAVES
+    return findings.first.check == "state" and findings.leaf.startswith((*_PROMPTS,))
+
+
+def _texts_of_ids(findings: Findings) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return the texts that the differing ids were made of, by side and name; None for none.
+
+    In a state they stand beside the ids; before a choice, an ancestor has made the text, and it is
+    the same: a difference in it would have come first.
+    """
+    if findings.first.check == "choice":
+        return ({}, {}) if any(_TEXT in choice for choice in _earlier_choices(findings)) else None
+    prompt = next(name for ids, name in _PROMPTS.items() if findings.leaf.startswith(ids))
+    mine, other = (
+        {key: value for key, value in state.items() if key.startswith(prompt)}
+        for state in findings.sections("state")
+    )
+    return mine, other
+
+
+def _earlier_choices(findings: Findings) -> Iterator[Mapping[str, Any]]:
+    known = {event.event_id: event for event in findings.left_trace.events()}
+    event = findings.left
+    for _ in range(_NEAREST):
+        event = None if event is None else known.get(event.parent_event_id or "")
+        if event is not None:
+            yield event.payload.get("choice", {})
 
 
 def rendered_input(findings: Findings) -> Cause | None:
@@ -108,19 +155,14 @@ def _flat(ids: Any) -> list[Any]:
 
 def _is_made_of_tokens(findings: Findings) -> bool:
     """Whether tokens were chosen by one of the nearest ancestors, or anywhere for what is sent."""
-    known = {event.event_id: event for event in findings.left_trace.events()}
     if findings.component == _TRANSPORT:
-        return any(map(_chooses, known.values()))
-    event: Event | None = findings.left
-    for _ in range(_NEAREST):
-        event = known.get("" if event is None else event.parent_event_id or "")
-        if event is not None and _chooses(event):
-            return True
-    return False
+        return any(
+            _is_choice(event.payload.get("choice", {})) for event in findings.left_trace.events()
+        )
+    return any(map(_is_choice, _earlier_choices(findings)))
 
 
-def _chooses(event: Event) -> bool:
-    choice = event.payload.get("choice", {})
+def _is_choice(choice: Mapping[str, Any]) -> bool:
     return "token_id" in choice or "steps" in choice
 
 
