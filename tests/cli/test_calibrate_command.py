@@ -38,6 +38,13 @@ def test_calibrate_then_diff(tracediff: Command, runs: list[str]) -> None:
     assert done.out.startswith("EQUAL WITHIN TOLERANCE")
 
 
+def test_the_same_run_twice_is_told(tracediff: Command, runs: list[str]) -> None:
+    """A file beside itself measures nothing, so that it is given twice is told once."""
+    done = tracediff("calibrate", runs[0], runs[1], runs[0], runs[0])
+    assert done.status == 0
+    assert done.err.count("run0.jsonl and run0.jsonl are one and the same file") == 1
+
+
 def test_rules_of_a_file_may_fit_nothing(
     tracediff: Command, runs: list[str], tmp_path: Path
 ) -> None:

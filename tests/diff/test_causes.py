@@ -107,3 +107,112 @@ def test_every_kind_is_shown(kind: str) -> None:
         *(expected for _, _, expected in PAIRS.values()),
     ]
     assert kind in shown
+
+
+def drawn(key: Sequence[int], algorithm: str = "mt19937", **more: Any) -> Trace:
+    """A trace with one draw of random numbers."""
+    draw = {"generator": "cpu", "algorithm": algorithm, "key": [*key]}
+    draw |= {"counter_before": 0, "counter_after": 4, "draws": {"count": 4}, **more}
+    return chain(event("e0", state={"n": 0}), event("e1", rng=[draw]))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kind"),
+    [
+        pytest.param(drawn([5, 70]), drawn([6, 71]), "seed", id="seed"),
+        pytest.param(drawn([5, 70]), drawn([5, 71]), "rng-counter", id="drawn-from-before"),
+        pytest.param(drawn([5, 70]), drawn([5, 70, 1]), "rng-counter", id="set-once"),
+        pytest.param(
+            drawn([5, 70, 8, 72, 1], transform="replaced"),
+            drawn([5, 70, 9, 72, 1], transform="replaced"),
+            "seed",
+            id="set-to-another-seed",
+        ),
+        pytest.param(
+            drawn([7, 0], "Philox4x32"), drawn([7, 1], "Philox4x32"), "seed", id="high-word"
+        ),
+    ],
+)
+def test_state_of_a_generator(left: Trace, right: Trace, kind: str) -> None:
+    """Of torch's Mersenne Twister, the key begins with the seed: what follows is the state."""
+    found = diff_traces(left, right)
+    assert found.cause is not None
+    assert found.cause.kind == kind
+
+
+STATISTICS = {"finite": 4, "min": -1.5, "max": 2.0, "mean": 0.25, "l2": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("digests", "shapes"),
+    [
+        pytest.param(("crc32:00000001", "crc32:00000002"), ([4], [4]), id="order"),
+        pytest.param(("~l1=3.0", "~l1=3.5"), ([4], [2, 2]), id="shape"),
+    ],
+)
+def test_rounded_statistics_show_no_permutation(
+    digests: Sequence[str], shapes: Sequence[Sequence[int]]
+) -> None:
+    """Equal statistics of another tool beside unlike checksums do not say which elements moved."""
+    sides = []
+    for digest, shape in zip(digests, shapes, strict=True):
+        record = {"name": "x", "dtype": "float32", "shape": [*shape], "logical": {}}
+        record |= {"digest": digest, "stats": STATISTICS}
+        header = {"tolerances": EXACT, "x-weak-digests": True}
+        found = event("e1", outputs=[record])
+        sides.append(chain(event("e0", state={"n": 0}), found, header=header))
+    found = diff_traces(*sides)
+    assert found.cause is not None
+    assert found.cause.kind in ("numeric-path", "undecidable", "shape")
+
+
+ENCODED = {"prompt": "a cat", "text_ids": [[1, 5]], "negative_ids": [[0, 0]]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "text"),
+    [
+        pytest.param(
+            {"text_ids": [[1, 6]]}, "tokenizer", "the same text was tokenized", id="other-ids"
+        ),
+        pytest.param(
+            {"negative_ids": [[0, 6]], "negative_prompt": "dog"},
+            *("input-changed", "ids are those of another text: negative_prompt differs"),
+            id="a-negative-text",
+        ),
+        pytest.param(
+            {"text_ids": [[1, 6]], "prompt": "a dog"},
+            *("input-changed", "prompt differs"),
+            id="another-text",
+        ),
+        pytest.param(
+            {"negative_ids": None}, "missing-field", "only left has", id="ids-on-one-side"
+        ),
+    ],
+)
+def test_ids_are_held_against_their_text(changes: dict[str, Any], kind: str, text: str) -> None:
+    """Other ids are the tokenizer's doing only where the text is the same."""
+    state = {key: value for key, value in {**ENCODED, **changes}.items() if value is not None}
+    sides = [chain(event("e0"), event("e1", state=held)) for held in (ENCODED, state)]
+    found = diff_traces(*sides)
+    assert found.cause is not None
+    assert found.cause.kind == kind
+    assert text in found.cause.explanation
+
+
+@pytest.mark.parametrize(
+    ("rendered", "kind"), [({"text": "a cat"}, "tokenizer"), ({}, "input-changed")]
+)
+def test_ids_without_a_text(rendered: dict[str, Any], kind: str) -> None:
+    """Where no text is recorded, other ids are another input."""
+    sides = [
+        chain(
+            event("e0"),
+            event("e1", event_type="context.rendered", choice=rendered),
+            event("e2", choice={"input_ids": ids}),
+        )
+        for ids in ([[1, 2]], [[1, 3]])
+    ]
+    found = diff_traces(*sides)
+    assert found.cause is not None
+    assert found.cause.kind == kind

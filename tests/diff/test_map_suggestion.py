@@ -151,3 +151,45 @@ def test_a_name_that_no_rule_can_spell_stays_unmatched() -> None:
     found = suggest_map(model(same), model(lambda name: f"{name} -> *"))
     assert found.rules == ()
     assert not found.is_complete
+
+
+def network(root: str, prefix: str, *, wrapped: bool = False) -> Trace:
+    """Return a trace as `record_module` makes it: the root is called by its class."""
+    x, y = (np.random.default_rng(seed).normal(size=40).astype(np.float32) for seed in (1, 2))
+    weights = {f"{prefix}fc.{key}": f"float32[4] b3:{key}" for key in ("weight", "bias")}
+    inner = event(
+        *("e4", None, "module.called"), component="module", outputs=[tensor("module.output", y)]
+    )
+    return chain(
+        event("e0", None, "module.loaded", component=root, artifacts=weights),
+        event("e1", None, "module.entered", component=root, inputs=[tensor("x", x)]),
+        event(
+            *("e2", None, "module.called"),
+            component=f"{prefix}fc",
+            outputs=[tensor(f"{prefix}fc.output", y)],
+        ),
+        *([inner] if wrapped else []),
+        event("e5", None, "module.called", component=root, outputs=[tensor("output", y)]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "expected"),
+    [
+        pytest.param(network("Other", ""), ["Net -> Other"], id="another-class"),
+        pytest.param(
+            network("DataParallel", "module.", wrapped=True),
+            ["fc.* -> module.fc.*", "Net -> DataParallel", "fc -> module.fc"],
+            id="wrapped",
+        ),
+    ],
+)
+def test_root_and_parameters_are_mapped(right: Trace, expected: list[str]) -> None:
+    """What a model consists of and what it reads pair its root, which gives nothing of its own."""
+    left = network("Net", "")
+    found = suggest_map(left, right)
+    assert rules(found) == expected
+    assert found.pairing.only_left == {"event": (), "tensor": (), "key": ()}
+    if len(left.events) == len(right.events):
+        options = DiffOptions(name_map=NameMap(tuple(one.rule for one in found.rules)))
+        assert diff_traces(left, right, options).outcome is Outcome.EQUAL

@@ -162,3 +162,38 @@ def test_two_threads_are_within_tolerance(goldens: dict[int, Path], tmp_path: Pa
     """Another number of threads is no divergence, and drifts evenly."""
     found = diff_files(goldens[1], run(tmp_path, "threads", threads=2))
     assert found.outcome in (Outcome.EQUAL, Outcome.WITHIN_TOLERANCE)
+
+
+WORDS: dict[str, tuple[dict[str, Any], str, str, str]] = {
+    "negative-prompt": (
+        {"negative_prompt": "cat"},
+        *("payload.state.negative_ids", "input-changed", "another text: negative_prompt differs"),
+    ),
+    "without-guidance": (
+        {"guidance_scale": 1.0},
+        *("payload.state", "guidance-scale", "only left is guided"),
+    ),
+    "rescaled": (
+        {"guidance_rescale": 0.7},
+        *("payload.outputs", "guidance-scale", "only right rescales what guidance gave"),
+    ),
+    "drawn-from-before": (
+        {"generator": "used"},
+        *("payload.rng[0].key[1]", "rng-counter", "the seed agrees"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_what_the_call_changed_is_told(case: str, goldens: dict[int, Path], tmp_path: Path) -> None:
+    """Another call is explained by what is other in it, and not by what one might suspect."""
+    changes, field, kind, text = WORDS[case]
+    if changes.get("generator") == "used":
+        used = torch.Generator().manual_seed(7)
+        torch.rand(3, generator=used)
+        changes = {"generator": used}
+    found = diff_files(goldens[1], run(tmp_path, "other", **changes))
+    assert found.first is not None
+    assert found.cause is not None
+    assert found.first.difference.field.startswith(field)
+    assert (found.cause.kind, text in found.cause.explanation) == (kind, True)

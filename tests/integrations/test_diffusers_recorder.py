@@ -1,19 +1,22 @@
 """Recording a diffusers pipeline: its contract, what is put back, and what is refused."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("torch", reason="needs torch")
+torch = pytest.importorskip("torch", reason="needs torch")
 diffusers = pytest.importorskip("diffusers", reason="needs the extra diffusers")
 pytest.importorskip("transformers", reason="needs the extra diffusers")
 
 from tiny_pipelines import NOISE, PROMPT, STEPS, Pipe, build_pipeline, ddim, made, run, seeded  # noqa: E402
 
 from tracediff import Recorder  # noqa: E402
+from tracediff.comparison import diff_files  # noqa: E402
 from tracediff.contracts.check import check_trace  # noqa: E402
+from tracediff.diff import Outcome  # noqa: E402
 from tracediff.errors import IncompleteTrace, UsageError  # noqa: E402
 from tracediff.integrations.diffusers_pipeline import record_pipeline  # noqa: E402
 from tracediff.storage import read_trace  # noqa: E402
@@ -32,10 +35,22 @@ SCHEDULERS: dict[str, tuple[Callable[[], Any], str]] = {
     "euler": (lambda: diffusers.EulerDiscreteScheduler(**NOISE), "image"),
     "dpm-solver": (lambda: diffusers.DPMSolverMultistepScheduler(**NOISE), "image"),
     "uni-pc": (lambda: diffusers.UniPCMultistepScheduler(**NOISE), "image"),
-    "euler-ancestral": (lambda: diffusers.EulerAncestralDiscreteScheduler(**NOISE), "generic"),
-    "pndm": (lambda: diffusers.PNDMScheduler(**NOISE), "generic"),
-    "heun": (lambda: diffusers.HeunDiscreteScheduler(**NOISE), "generic"),
-    "lcm": (lambda: diffusers.LCMScheduler(**NOISE), "generic"),
+    "dpm-solver-sde": (
+        lambda: diffusers.DPMSolverMultistepScheduler(**NOISE, algorithm_type="sde-dpmsolver++"),
+        "image",
+    ),
+    "dpm-solver-single": (lambda: diffusers.DPMSolverSinglestepScheduler(**NOISE), "image"),
+    "ddpm": (lambda: diffusers.DDPMScheduler(**NOISE), "image"),
+    "euler-ancestral": (lambda: diffusers.EulerAncestralDiscreteScheduler(**NOISE), "image"),
+    "pndm": (lambda: diffusers.PNDMScheduler(**NOISE), "image"),
+    "pndm-without-warmup": (
+        lambda: diffusers.PNDMScheduler(**NOISE, skip_prk_steps=True),
+        "image",
+    ),
+    "heun": (lambda: diffusers.HeunDiscreteScheduler(**NOISE), "image"),
+    "kdpm2": (lambda: diffusers.KDPM2DiscreteScheduler(**NOISE), "image"),
+    "lcm": (lambda: diffusers.LCMScheduler(**NOISE), "image"),
+    "tcd": (lambda: diffusers.TCDScheduler(**NOISE), "generic"),
 }
 
 
@@ -50,7 +65,68 @@ def test_contract_holds(name: str, tmp_path: Path) -> None:
     steps = [event for event in trace.events if event.event_type == "denoise.updated"]
     assert len(steps) >= STEPS
     if hasattr(build(), "sigmas") and kind == "image":
-        assert [step.payload["state"]["sigma_index"] for step in steps] == [0, 1, 2, 3]
+        assert [step.payload["state"]["sigma_index"] for step in steps] == [*range(len(steps))]
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "rule"),
+    [
+        ("heun", "repeats_timesteps", "timesteps-are-declared"),
+        ("euler-ancestral", "draws_noise", "noise-follows-eta"),
+    ],
+)
+def test_contract_is_relaxed_by_what_is_set(
+    name: str, setting: str, rule: str, tmp_path: Path
+) -> None:
+    """Without the setting that says how a scheduler steps, its steps break a rule."""
+    trace = read_trace(run(tmp_path, "a", SCHEDULERS[name][0]()))
+    root = trace.root
+    settings = {key: held for key, held in root.payload["settings"].items() if key != setting}
+    changed = replace(root, payload={**root.payload, "settings": settings})
+    report = check_trace(replace(trace, events=(changed, *trace.events[1:])))
+    assert {found.rule for found in report.violations} == {rule}
+
+
+@pytest.mark.parametrize("name", ["pndm", "heun", "lcm", "euler-ancestral"])
+def test_another_scheduler_is_named(name: str, tmp_path: Path) -> None:
+    """A scheduler of another kind of steps diverges from DDIM, and is named."""
+    paths = run(tmp_path, "a"), run(tmp_path, "b", SCHEDULERS[name][0]())
+    found = diff_files(*paths)
+    assert found.outcome is Outcome.DIVERGED
+    assert found.first is not None
+    assert found.first.difference.field == "payload.artifacts.scheduler"
+
+
+def test_a_call_without_pictures_is_compared(tmp_path: Path) -> None:
+    """Recorders of kind generic hold a call for latents against one for pictures."""
+    paths = [tmp_path / "pictures.jsonl", tmp_path / "latents.jsonl"]
+    for path, kind in zip(paths, ("pil", "latent"), strict=True):
+        pipe = build_pipeline(tmp_path)
+        with Recorder(path, kind="generic") as recorder, record_pipeline(pipe, recorder):
+            pipe(PROMPT, num_inference_steps=STEPS, generator=seeded(), output_type=kind)
+    found = diff_files(*paths)
+    assert found.first is not None
+    assert found.first.left is not None
+    assert found.first.left.event_type == "vae.decoded"
+
+
+def wrap_parts(pipe: Pipe) -> None:
+    for name in ("unet", "vae", "text_encoder"):
+        setattr(pipe, name, torch.compile(getattr(pipe, name), backend="eager"))
+
+
+def compile_in_place(pipe: Pipe) -> None:
+    pipe.unet.compile(backend="eager")
+
+
+@pytest.mark.parametrize("change", [wrap_parts, compile_in_place])
+def test_compiled_parts(change: Callable[[Pipe], None], tmp_path: Path) -> None:
+    """What torch.compile wraps is recorded as what it wraps; that it does stands in the context."""
+    plain, compiled = run(tmp_path, "a"), run(tmp_path, "b", before=change)
+    found = diff_files(plain, compiled)
+    assert found.outcome is Outcome.EQUAL
+    names = read_trace(compiled).root.payload["context"]["compiled"]
+    assert sorted(names) == (["text_encoder", "unet", "vae"] if change is wrap_parts else ["unet"])
 
 
 CALLS: dict[str, tuple[dict[str, Any], str]] = {

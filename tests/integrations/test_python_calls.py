@@ -1,5 +1,6 @@
 """Plain functions, blocks and log messages as events."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ from tracediff.errors import UsageError
 from tracediff.events import Event
 from tracediff.integrations.python_calls import RecordingHandler, recorded, recorded_block
 from tracediff.recording.sinks import MemorySink
+
+LAZY = (item for item in "ab")
 
 
 def events_of(use: Callable[[Recorder], None]) -> tuple[Event, ...]:
@@ -128,3 +131,108 @@ def test_log_messages_are_events() -> None:
     (event,) = events_of(use)
     assert (event.component, event.event_type) == ("tests.loop", "updated")
     assert (event.logical_step, values(event, "outputs")) == (4, {"x": [7]})
+
+
+def test_defaults_are_arguments() -> None:
+    """A call that leaves a default to the function is the same as one that gives it."""
+
+    def use(recorder: Recorder) -> None:
+        @recorded(recorder)
+        def scale(x: Any, rate: float = 0.5, unread: Any = LAZY) -> Any:
+            return x * rate
+
+        scale(np.array([2.0]))
+        scale(np.array([2.0]), rate=0.5)
+
+    first, second = events_of(use)
+    assert first.payload["state"] == second.payload["state"] == {"rate": 0.5}
+
+
+def test_coroutines_are_recorded_when_they_are_done() -> None:
+    """The result of an `async def` is what it returns, not what waits for it."""
+
+    def use(recorder: Recorder) -> None:
+        @recorded(recorder)
+        async def double(x: Any) -> Any:
+            await asyncio.sleep(0)
+            return 2 * x
+
+        asyncio.run(double(np.array([2.0])))
+
+    assert values(events_of(use)[0], "outputs") == {"output": [4.0]}
+
+
+def test_functions_that_yield_are_refused() -> None:
+    """They are not done when they return."""
+
+    def count() -> Any:
+        yield 1
+
+    async def count_later() -> Any:
+        yield 1
+
+    def use(recorder: Recorder) -> None:
+        recorder.event("a", "start")
+        for function in (count, count_later):
+            with pytest.raises(UsageError, match="it yields its results"):
+                recorded(recorder)(function)
+
+    events_of(use)
+
+
+def test_what_cannot_be_recorded_is_refused_or_left_out() -> None:
+    """Nothing is dropped without a word."""
+
+    def use(recorder: Recorder) -> None:
+        def draw(lazy: Any, x: Any) -> Any:
+            return {"x": x, "lazy": lazy}
+
+        with pytest.raises(UsageError, match=r"cannot record lazy \(generator\)"):
+            recorded(recorder)(draw)((item for item in "a"), np.array([1.0]))
+        kept = recorded(recorder, leave_out=["lazy", "output.lazy"])(draw)
+        kept((item for item in "a"), np.array([1.0]))
+
+    (event,) = events_of(use)
+    assert values(event, "outputs") == {"output.x": [1.0]}
+
+
+def test_methods_are_recorded_without_their_object() -> None:
+    """Of a method's arguments, `self` is not read."""
+
+    def use(recorder: Recorder) -> None:
+        class Loop:
+            @recorded(recorder)
+            def update(self, x: Any) -> Any:
+                return x
+
+        Loop().update(np.array([1.0]))
+
+    assert values(events_of(use)[0], "inputs") == {"x": [1.0]}
+
+
+def test_a_block_takes_each_name_once() -> None:
+    """A second value of one name would take the place of the first."""
+
+    def use(recorder: Recorder) -> None:
+        with recorded_block(recorder, "loop") as block:
+            block.give(x=np.array([1.0]))
+            with pytest.raises(UsageError, match="x was given"):
+                block.give(x=np.array([2.0]))
+
+    assert values(events_of(use)[0], "outputs") == {"x": [1.0]}
+
+
+@pytest.mark.torch
+def test_gradients_do_not_keep_a_tensor_from_being_recorded() -> None:
+    """A tensor of torch is recorded without its gradient."""
+    torch = pytest.importorskip("torch", reason="needs torch: pip install 'tracediff[torch]'")
+
+    def use(recorder: Recorder) -> None:
+        @recorded(recorder)
+        def double(x: Any) -> Any:
+            return 2 * x
+
+        assert double(torch.ones(1, requires_grad=True)).requires_grad
+
+    (event,) = events_of(use)
+    assert (values(event, "inputs"), values(event, "outputs")) == ({"x": [1.0]}, {"output": [2.0]})

@@ -26,7 +26,7 @@ def record(edit: Callable[[Any], None]) -> Trace:
     with torch.no_grad():
         edit(model)
     with Recorder(sink) as recorder, record_module(model, recorder):
-        pass
+        model[2](torch.zeros(1, 4, dtype=model[2].weight.dtype))
     return sink.trace("run")
 
 

@@ -46,6 +46,19 @@ def test_counters_go_on() -> None:
     assert {d.key and d.key[0] for d in found} == {7}
 
 
+def test_looks_are_told_apart_later() -> None:
+    """What was drawn before a look stands with it, whenever and in whatever order it is asked."""
+    torch.manual_seed(7)
+    ledger = RandomLedger()
+    looks = []
+    for size in (10, 0, 700):
+        torch.rand(size)
+        looks.append(ledger.look())
+    torch.rand(3)
+    assert [draw.count for draw in ledger.draws()] == [3]
+    assert [[draw.count for draw in look.draws()] for look in reversed(looks)] == [[700], [], [10]]
+
+
 def test_another_start_has_another_key() -> None:
     """Draws from other states of one seed are told apart by their key."""
     keys = []

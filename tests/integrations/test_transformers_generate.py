@@ -99,14 +99,33 @@ def test_recording_changes_nothing(
         assert sorted(lanes) == [*range(len(plain))]
 
 
-def test_model_is_as_before() -> None:
-    """Afterwards nothing of the recorder is left on the model."""
+@pytest.mark.parametrize("extent", [{}, {"modules": True}], ids=["layers", "modules"])
+def test_model_is_as_before(extent: dict[str, Any]) -> None:
+    """Afterwards nothing of the recorder, nor of what it asked for, is left on the model."""
     model = runs.llama()
-    before = set(vars(model))
-    runs.record(model, IDS, runs.greedy(2), modules=True)
-    assert set(vars(model)) == before
+    before = [set(vars(module)) for module in model.modules()]
+    runs.record(model, IDS, runs.greedy(2), **extent)
+    assert [set(vars(module)) for module in model.modules()] == before
     hooks = [m._forward_hooks or m._forward_pre_hooks for m in model.modules()]
     assert not any(hooks)
+
+
+def test_hooks_that_were_there_stay() -> None:
+    """A model that was asked for hidden states before goes on to give them."""
+    model = runs.llama()
+    model(IDS, output_hidden_states=True)
+    before = [[*module._forward_hooks] for module in model.modules()]
+    runs.record(model, IDS, runs.greedy(2))
+    assert [[*module._forward_hooks] for module in model.modules()] == before
+    assert len(model(IDS, output_hidden_states=True).hidden_states) == 4
+
+
+def test_compiled_in_place(tmp_path: Path) -> None:
+    """`model.compile()` changes neither what is generated nor what is recorded of it."""
+    model = runs.llama()
+    plain = runs.record(model, IDS, runs.greedy(2))
+    model.compile(backend="eager")
+    assert diff_traces(plain, runs.record(model, IDS, runs.greedy(2))).outcome is Outcome.EQUAL
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -245,6 +264,8 @@ def test_other_ways_are_refused(
     [
         pytest.param("text", "give the tokenizer=", id="text-without-tokenizer"),
         pytest.param({"ids": IDS}, "lacks a tensor input_ids", id="no-ids"),
+        pytest.param(IDS[0], r"ids of shape \[12\]; they are \[rows, length\]", id="one-row"),
+        pytest.param({"input_ids": IDS[0]}, r"ids of shape \[12\]", id="one-row-in-a-mapping"),
         pytest.param(
             {"input_ids": IDS, "attention_mask": torch.tensor([[1] * 11 + [0]])},
             "pad on the left",

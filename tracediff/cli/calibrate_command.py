@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,6 +47,10 @@ def calibrate(
         raise UsageError("calibrate compares runs with each other: give two traces or more")
     if not math.isfinite(margin) or margin < 1:
         raise UsageError(f"--margin takes a number of at least 1, not {margin:g}")
+    for run, other in combinations(runs, 2):
+        if Path(run).exists() and Path(other).exists() and Path(run).samefile(other):
+            print_problem(f"warning: {run} and {other} are one and the same file: no second run")
+            break
     path = None if output is None else check_rules_output(output, *runs)
     found = measure([read_trace(run) for run in runs], margin)
     if path is not None:

@@ -63,10 +63,14 @@ def pair_events(left: Sequence[Event], right: Sequence[Event]) -> list[EventPair
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """What is looked at of the first event of a name; `content` is None without outputs."""
+    """What is looked at of the first event of a name; `content` is None where nothing proves it.
+
+    It is of the outputs, without any of the inputs, without those of the artifacts: what a model
+    consists of.
+    """
 
     label: Label
-    outputs: Sequence[Any]
+    tensors: Sequence[Any]
     shapes: tuple[Any, ...]
     content: tuple[str, ...] | None
     words: Counter[str]
@@ -78,13 +82,24 @@ def _first_of_each(events: Sequence[Event]) -> list[_Profile]:
         label = event_names(event)
         if label in found:
             continue
-        outputs = event.payload.get("outputs", [])
-        digests = tuple(sorted(record["digest"] for record in outputs))
-        known = bool(digests) and all(map(is_proof, digests))
-        shapes = tuple((record["dtype"], tuple(record["shape"])) for record in outputs)
-        words = Counter(".".join(label).replace("/", ".").split("."))
-        found[label] = _Profile(label, outputs, shapes, digests if known else None, words)
+        found[label] = _profile(event, label)
     return list(found.values())
+
+
+def _profile(event: Event, label: Label) -> _Profile:
+    words = Counter(".".join(label).replace("/", ".").split("."))
+    for section in ("outputs", "inputs"):
+        tensors = event.payload.get(section, [])
+        if tensors:
+            digests = sorted(record["digest"] for record in tensors)
+            content = (section, *digests) if all(map(is_proof, digests)) else None
+            shapes = tuple((record["dtype"], tuple(record["shape"])) for record in tensors)
+            return _Profile(label, tensors, (section, *shapes), content, words)
+    artifacts = event.payload.get("artifacts", {})
+    if not artifacts:
+        return _Profile(label, (), (), None, words)
+    content = ("artifacts", *sorted(map(repr, artifacts.values())))
+    return _Profile(label, (), ("artifacts", len(artifacts)), content, words)
 
 
 def _occurrences(events: Sequence[Event]) -> dict[Label, list[Event]]:
@@ -181,6 +196,8 @@ def _likeness(left: _Profile, right: _Profile) -> tuple[float, str]:
 def _are_near(left: _Profile, right: _Profile) -> bool:
     distances = [
         relative_distance(mine, other)
-        for mine, other in zip(left.outputs, right.outputs, strict=True)
+        for mine, other in zip(left.tensors, right.tensors, strict=True)
     ]
-    return all(distance is not None and distance <= NEAR for distance in distances)
+    return bool(distances) and all(
+        distance is not None and distance <= NEAR for distance in distances
+    )

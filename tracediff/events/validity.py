@@ -6,9 +6,10 @@ A test holds this module equal to the schema: both accept and refuse the same li
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tracediff.events.checks import (
+    Check,
     InvalidField,
     check_anything,
     check_bound,
@@ -32,7 +33,7 @@ from tracediff.events.tolerances import MODES
 
 SKETCH_LENGTH = 64
 
-__all__ = ["InvalidField", "check_payload", "event_from_json"]
+__all__ = ["InvalidField", "check_event", "check_payload", "event_from_json"]
 
 
 def event_from_json(found: object) -> Event:
@@ -41,6 +42,15 @@ def event_from_json(found: object) -> Event:
         raise unexpected("an object", found).inside("line")
     _envelope(found)
     return Event(**found)
+
+
+def check_event(event: Event) -> None:
+    """Raise `InvalidField` unless the fields of `event` keep their rules."""
+    for key, check in _ENVELOPE_CHECKS:
+        try:
+            check(getattr(event, key))
+        except InvalidField as error:
+            raise error.inside(key) from None
 
 
 def check_payload(payload: object) -> None:
@@ -176,16 +186,13 @@ _payload = record_of(
     private=True,
     kind="section",
 )
-_envelope = record_of(
-    {
-        "trace_id": check_name,
-        "event_id": check_name,
-        "parent_event_id": check_name_or_none,
-        "component": check_name,
-        "event_type": check_name,
-        "logical_step": check_count,
-        "payload": _payload,
-    },
-    required=ENVELOPE,
-    private=False,
+_ENVELOPE_CHECKS: Final[tuple[tuple[str, Check], ...]] = (
+    ("trace_id", check_name),
+    ("event_id", check_name),
+    ("parent_event_id", check_name_or_none),
+    ("component", check_name),
+    ("event_type", check_name),
+    ("logical_step", check_count),
+    ("payload", _payload),
 )
+_envelope = record_of(dict(_ENVELOPE_CHECKS), required=ENVELOPE, private=False)

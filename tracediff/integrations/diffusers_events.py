@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from tracediff.integrations.diffusers_draws import PictureLedger
+from tracediff.integrations.diffusers_parts import compiled_names, components_of, uncompiled
 from tracediff.integrations.diffusers_pictures import describe_file, to_pixels
 from tracediff.integrations.diffusers_predictions import (
     Prediction,
@@ -54,7 +55,8 @@ class PipelineEvents:
 
     def begin(self, parameters: bool) -> None:
         """Record what is asked for, and what the components consist of."""
-        parts = {name: part for name, part in self._pipe.components.items() if part is not None}
+        parts = {name: uncompiled(part) for name, part in components_of(self._pipe).items()}
+        compiled = compiled_names(self._pipe)
         self._root = self._recorder.event(
             "pipeline",
             "pipeline.called",
@@ -63,6 +65,7 @@ class PipelineEvents:
                 **{name: type(part).__name__ for name, part in parts.items()},
             },
             settings=self._request.settings,
+            context={"compiled": compiled} if compiled else None,
             inputs=self._records(self._request.inputs) or None,
         )
         self._encoded = self._root
@@ -219,7 +222,7 @@ class PipelineEvents:
 
     def _shape(self, latents: torch.Tensor) -> list[int] | None:
         """Return what is drawn for one picture, where that is known."""
-        return [1, *latents.shape[1:]] if self._request.kind == "image" else None
+        return [1, *latents.shape[1:]] if self._request.draws_latents else None
 
     def _at(self, timestep: float, **tensors: torch.Tensor) -> dict[str, Recordable]:
         """Return records of latents or predictions that belong to a timestep."""

@@ -17,6 +17,7 @@ import torch
 
 from tracediff.errors import UsageError
 from tracediff.integrations.diffusers_events import PipelineEvents
+from tracediff.integrations.diffusers_parts import components_of, uncompiled
 from tracediff.integrations.diffusers_predictions import Prediction
 from tracediff.integrations.diffusers_request import Request, read_request
 from tracediff.recording.recorder import Recorder
@@ -44,10 +45,10 @@ def record_pipeline(
     weights of the components are not identified.
 
     Pictures are lanes. A trace at a path is of kind `image`, whose contract `tracediff check`
-    applies, if pipeline and scheduler take one step a timestep from noise alone to a picture; of
-    kind `generic` otherwise, with the same events. On leaving the block, also by an exception,
-    everything that was put around the pipeline's methods is taken away; an exception leaves an
-    incomplete trace.
+    applies, if the pipeline makes a picture of noise alone by a scheduler that is known
+    (`diffusers_request`); of kind `generic` otherwise, with the same events. On leaving the block,
+    also by an exception, everything that was put around the pipeline's methods is taken away; an
+    exception leaves an incomplete trace.
 
     Raises UsageError for a pipeline without UNet, scheduler, VAE, `encode_prompt` or
     `prepare_latents`, for a second call in the block, and for none.
@@ -89,11 +90,12 @@ class PipelineRecording:
             (pipe, "encode_prompt", self._encode_prompt),
             (pipe, "prepare_latents", self._prepare_latents),
             (pipe.scheduler, "step", self._step),
-            (pipe.vae, "decode", self._decode),
+            (uncompiled(pipe.vae), "decode", self._decode),
         ):
             _replace(stack, owner, name, around)
-        stack.callback(pipe.unet.register_forward_hook(self._predict, with_kwargs=True).remove)
-        for name, encoder in pipe.components.items():
+        unet = pipe.unet  # of one that torch.compile wraps, the wrapper: it is what is called
+        stack.callback(unet.register_forward_hook(self._predict, with_kwargs=True).remove)
+        for name, encoder in components_of(pipe).items():
             if name.startswith("text_encoder") and isinstance(encoder, torch.nn.Module):
                 self._watch_encoder(stack, name, encoder)
 
@@ -159,7 +161,7 @@ class PipelineRecording:
     def _predict(
         self, unet: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> None:
-        bound = inspect.signature(unet.forward).bind(*args, **kwargs).arguments
+        bound = inspect.signature(uncompiled(unet).forward).bind(*args, **kwargs).arguments
         self._predictions.append(
             Prediction(
                 bound["sample"],

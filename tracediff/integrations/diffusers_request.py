@@ -6,7 +6,7 @@ Knows names of arguments and configurations. Must not know events or what the ca
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,18 +14,28 @@ import numpy as np
 import torch
 
 from tracediff.events import ToleranceRule, Tolerances
-from tracediff.integrations.nested import find_leaves
 
 TEXT_TO_PICTURE: Final = frozenset({"StableDiffusionPipeline", "StableDiffusionXLPipeline"})
 """Pipelines, and what is derived from them, that make a picture from noise alone."""
 
-ONE_STEP_A_TIMESTEP: Final = frozenset(
+KNOWN_SCHEDULERS: Final = frozenset(
     (
         *("DDIMScheduler", "DDIMParallelScheduler", "EulerDiscreteScheduler"),
         *("DPMSolverMultistepScheduler", "UniPCMultistepScheduler", "DEISMultistepScheduler"),
+        *("PNDMScheduler", "HeunDiscreteScheduler", "KDPM2DiscreteScheduler"),
+        *("EulerAncestralDiscreteScheduler", "LCMScheduler", "DDPMScheduler"),
+        "DPMSolverSinglestepScheduler",
     )
 )
-"""Schedulers that take one step from each timestep to the next, and draw nothing unless `eta`."""
+"""Schedulers whose steps visit the timesteps of their own list, descending."""
+
+SEVERAL_STEPS: Final = frozenset(
+    {"PNDMScheduler", "HeunDiscreteScheduler", "KDPM2DiscreteScheduler"}
+)
+"""Those of them that may take more than one step at a timestep."""
+
+DRAWS_NOISE: Final = frozenset({"EulerAncestralDiscreteScheduler", "LCMScheduler", "DDPMScheduler"})
+"""Those of them whose steps draw noise, whatever `eta` is."""
 
 TOLERANCES: Final = Tolerances(
     (
@@ -47,7 +57,8 @@ class Request:
 
     `pictures` is the size of the batch; `is_shared` says that all of it has one prompt;
     `generators` are by picture, one of them for all if there is only one, none for torch's own;
-    `inputs` are tensors and pictures that were handed in.
+    `inputs` are tensors and pictures that were handed in. `draws_latents` says that whatever is
+    drawn is normals in the shape of the latent.
     """
 
     kind: str
@@ -57,6 +68,7 @@ class Request:
     generators: tuple[torch.Generator, ...]
     pictures: int
     is_shared: bool
+    draws_latents: bool
     tolerances: Tolerances
 
 
@@ -74,14 +86,16 @@ def read_request(
     generator = arguments.get("generator")
     generators = tuple(generator) if isinstance(generator, list | tuple) else (generator,)
     known = tuple(one for one in generators if one is not None)
+    is_known = _is_known(pipe)
     return Request(
-        kind=_kind(pipe, arguments),
+        kind="image" if is_known and arguments.get("output_type") != "latent" else "generic",
         texts=texts,
         settings=_settings(pipe, arguments, texts, known, pictures),
         inputs=_inputs(arguments),
         generators=known,
         pictures=pictures,
         is_shared=prompts == 1,
+        draws_latents=is_known,
         tolerances=TOLERANCES if pipe.unet.dtype == torch.float32 else PIXELS_ONLY,
     )
 
@@ -95,12 +109,21 @@ def _all_are(value: Any, kind: type) -> bool:
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
-def _kind(pipe: Any, arguments: Mapping[str, Any]) -> str:
+def _is_known(pipe: Any) -> bool:
+    """Whether a pipeline makes a picture of noise alone, by a scheduler that is known."""
     names = {base.__name__ for base in type(pipe).__mro__}
-    scheduler = type(pipe.scheduler).__name__
-    draws = str(pipe.scheduler.config.get("algorithm_type", "")).startswith("sde")
-    is_known = names & TEXT_TO_PICTURE and scheduler in ONE_STEP_A_TIMESTEP and not draws
-    return "image" if is_known and arguments.get("output_type") != "latent" else "generic"
+    return bool(names & TEXT_TO_PICTURE) and type(pipe.scheduler).__name__ in KNOWN_SCHEDULERS
+
+
+def _steps(scheduler: Any) -> dict[str, bool]:
+    """Return how a scheduler steps, where that is not one step a timestep without noise."""
+    name = type(scheduler).__name__
+    is_random = str(scheduler.config.get("algorithm_type", "")).startswith("sde")
+    found = {
+        "repeats_timesteps": name in SEVERAL_STEPS,
+        "draws_noise": name in DRAWS_NOISE or is_random,
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def _settings(
@@ -135,6 +158,8 @@ def _settings(
         "batch_size": pictures,
         "prediction_type": config.get("prediction_type", "epsilon"),
         name: getattr(vae, "scaling_factor", None),
+        "dtype": str(pipe.unet.dtype).removeprefix("torch."),
+        **_steps(pipe.scheduler),
         "scheduler": scheduler,
     }
 
@@ -146,11 +171,22 @@ def _is_plain(value: Any) -> bool:
 def _inputs(arguments: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in arguments.items():
-        leaves = find_leaves(key, value, _is_array)
-        for name, held in leaves.tensors.items():
+        for name, held in _arrays(f"argument.{key}", value):
             is_tensor = isinstance(held, torch.Tensor)
-            found[f"argument.{name}"] = held if is_tensor else torch.from_numpy(np.array(held))
+            found[name] = held if is_tensor else torch.from_numpy(np.array(held))
     return found
+
+
+def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what is an array among arguments; callbacks, generators and options are none."""
+    if _is_array(value):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _arrays(f"{name}.{key}", item)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _arrays(f"{name}[{index}]" if len(value) > 1 else name, item)
 
 
 def _is_array(value: Any) -> bool:

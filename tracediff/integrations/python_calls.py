@@ -10,9 +10,9 @@ import functools
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def is_array(value: object) -> bool:
 
 
 def recorded(
-    recorder: Recorder, component: str | None = None
+    recorder: Recorder, component: str | None = None, *, leave_out: Sequence[str] = ()
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Return a decorator with which each call of a function is an event.
 
@@ -43,38 +43,103 @@ def recorded(
         def update(x, rate): ...
 
     Arrays among the arguments, which may nest, are `inputs` by the names of parameters, as they
-    were before the call; those among the results are `outputs` called `output`, with `[0]`, `.key`
-    … for what nests. Plain values are `state` and `choice`. `component` is the function's qualified
-    name if not given; the step counts its calls. A call that raises records nothing.
+    were before the call, defaults among them; those among the results are `outputs` called
+    `output`, with `[0]`, `.key` … for what nests. Plain values are `state` and `choice`. Of a
+    method, the object itself (`self`, `cls`) is not read. `component` is the function's qualified
+    name if not given; the step counts its calls. What fits a glob of `leave_out` is not recorded:
+    `rng`, `output.cache.*`. A call that raises records nothing; one of an `async def` is recorded
+    when it is done.
+
+    Raises UsageError for a function that yields, which is not done when it returns, and out of the
+    call for what a trace cannot hold.
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         name = component or function.__qualname__
-        signature = inspect.signature(function)
-        count = _Counter()
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise UsageError(
+                f"cannot record {name}: it yields its results one by one; record the function "
+                "that makes one of them, or give each to a recorded_block"
+            )
+        calls = _Calls(recorder, name, inspect.signature(function), tuple(leave_out))
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def call_async(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+                begun = calls.begin(args, kwargs)
+                result = await function(*args, **kwargs)
+                calls.end(begun, result)
+                return result
+
+            return cast("Callable[Parameters, Result]", call_async)
 
         @functools.wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-            arguments = signature.bind(*args, **kwargs).arguments
-            step = count.next()
-            read = _leaves_of(arguments)
-            inputs = _snapshots(read)
+            begun = calls.begin(args, kwargs)
             result = function(*args, **kwargs)
-            given = find_leaves("output", result, is_array)
-            recorder.event(
-                name,
-                CALLED,
-                logical_step=step,
-                state=read.scalars or None,
-                inputs=inputs or None,
-                outputs={key: Tensor(array) for key, array in given.tensors.items()} or None,
-                choice=given.scalars or None,
-            )
+            calls.end(begun, result)
             return result
 
         return call
 
     return decorate
+
+
+class _Begun(NamedTuple):
+    step: int
+    state: dict[str, Any]
+    inputs: dict[str, Recordable]
+
+
+class _Calls:
+    """The calls of one function."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        name: str,
+        signature: inspect.Signature,
+        leave_out: tuple[str, ...],
+    ) -> None:
+        self._recorder = recorder
+        self._name = name
+        self._signature = signature
+        self._leave_out = leave_out
+        self._count = _Counter()
+
+    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Begun:
+        """Return what the function is given, as it is before the call."""
+        bound = self._signature.bind(*args, **kwargs)
+        given = set(bound.arguments)
+        bound.apply_defaults()
+        step = self._count.next()
+        leaves = Leaves({}, {}, {})
+        for index, (name, value) in enumerate(bound.arguments.items()):
+            if index == 0 and name in ("self", "cls"):
+                continue
+            try:
+                self._find(name, value, leaves)
+            except UsageError:
+                if name in given:
+                    raise  # a default that cannot be recorded is part of the code
+        return _Begun(step, leaves.scalars, _snapshots(leaves))
+
+    def end(self, begun: _Begun, result: Any) -> None:
+        """Record a call that returned."""
+        given = find_leaves("output", result, is_array, leave_out=self._leave_out)
+        tensors = {key: Tensor(_readable(array)) for key, array in given.tensors.items()}
+        self._recorder.event(
+            self._name,
+            CALLED,
+            logical_step=begun.step,
+            state=begun.state or None,
+            inputs=begun.inputs or None,
+            outputs=tensors or None,
+            choice=given.scalars or None,
+        )
+
+    def _find(self, name: str, value: Any, leaves: Leaves) -> None:
+        find_leaves(name, value, is_array, leaves, names_code=True, leave_out=self._leave_out)
 
 
 class Block:
@@ -87,7 +152,11 @@ class Block:
     def give(self, **results: Any) -> None:
         """Take results by name, as they are now: arrays, plain values, and what nests of them."""
         leaves = _leaves_of(results)
-        self.outputs.update(_snapshots(leaves))
+        outputs = _snapshots(leaves)
+        for name in (*outputs, *leaves.scalars):
+            if name in self.outputs or name in self.choice:
+                raise UsageError(f"{name} was given to this block before; give it another name")
+        self.outputs.update(outputs)
         self.choice.update(leaves.scalars)
 
 
@@ -143,7 +212,7 @@ class RecordingHandler(logging.Handler):
             record.name,
             record.getMessage(),
             logical_step=getattr(record, "step", 0),
-            outputs={name: Tensor(array) for name, array in leaves.tensors.items()} or None,
+            outputs=_snapshots(leaves) or None,
             choice=leaves.scalars or None,
         )
 
@@ -168,11 +237,17 @@ def _leaves_of(values: Mapping[str, Any]) -> Leaves:
     return leaves
 
 
+def _readable(array: Any) -> Any:
+    """Return an array without its gradients, which keep numpy from reading one of torch."""
+    detach = getattr(array, "detach", None)
+    return array if detach is None else detach()
+
+
 def _snapshots(leaves: Leaves) -> dict[str, Recordable]:
     found: dict[str, Recordable] = {}
     for name, array in leaves.tensors.items():
         try:
-            found[name] = Snapshot(np.array(array, order="C"))
+            found[name] = Snapshot(np.array(np.asarray(_readable(array)), order="C"))
         except (TypeError, ValueError, RuntimeError) as error:
             reason = str(error).partition("\n")[0]
             raise UsageError(f"cannot record the array {name}: {reason}") from None

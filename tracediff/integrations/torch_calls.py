@@ -5,10 +5,15 @@ Knows order and identity. Must not know the recorder or what a tensor holds.
 
 from __future__ import annotations
 
+import re
+import sys
 import threading
 import weakref
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
 
 import torch
 
@@ -16,45 +21,64 @@ from tracediff.integrations.torch_places import ModulePlace
 from tracediff.recording.scratch import Workspace
 from tracediff.recording.tensor_records import Recordable
 
+_CALL: Final = torch.nn.Module._call_impl.__code__
+_DEFAULT_NAME: Final = re.compile(r"(Thread|Dummy|ThreadPoolExecutor)-\d|asyncio_\d")
+
 
 @dataclass(slots=True)
 class Call:
-    """One call: the module, its step, how often it was called before in it, and what it read."""
+    """One call: the module, its step, how often it was called before in it, what it read."""
 
     place: ModulePlace
     step: int
     ordinal: int
-    inputs: dict[str, Recordable] = field(default_factory=dict)
-    state: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, Recordable] | None = None
+    state: dict[str, Any] | None = None
 
 
 class Thread:
     """The calls of one thread. `lane` is None for the thread that started the recording."""
 
-    def __init__(self, lane: dict[str, int] | None) -> None:
+    def __init__(self, lane: dict[str, str | int] | None) -> None:
         self.lane = lane
         self.last_event: str | None = None
         self.fixed_step: int | None = None
+        self.at_border = False
         self.seen = SeenTensors()
         self.open: list[Call] = []
         self.workspace = Workspace()
         self._passes = 0
         self._ordinals: dict[str, int] = {}
 
-    def enter(self, place: ModulePlace) -> Call:
+    def enter(self, place: ModulePlace, module: torch.nn.Module) -> Call:
         """Open a call."""
-        if place.is_outer:
-            self.open.clear()  # what an exception left open
+        call = self.pass_by(place, module)
+        self.open.append(call)
+        return call
+
+    def pass_by(self, place: ModulePlace, module: torch.nn.Module) -> Call:
+        """Return a call that is over already."""
+        if place.is_outer and self.open:
+            self._close_failed(place, module)
+        is_new = place.is_outer and not self.open  # else the outer module calls itself
+        if is_new:
             self._passes += 1
         if not self.open:
             self.seen = SeenTensors()
-        if place.is_outer:
+        if is_new:
             self._ordinals = {}
         ordinal = self._ordinals.get(place.component, 0)
         self._ordinals[place.component] = ordinal + 1
-        call = Call(place, self.step, ordinal)
-        self.open.append(call)
-        return call
+        return Call(place, self.step, ordinal)
+
+    def _close_failed(self, place: ModulePlace, module: torch.nn.Module) -> None:
+        """Close the calls that an exception left open: those of `module` that run no more."""
+        running = _running_calls(module) - 1  # without the one that is about to begin
+        for index, call in enumerate(self.open):
+            running -= call.place is place
+            if running < 0:
+                del self.open[index:]
+                return
 
     @property
     def step(self) -> int:
@@ -70,12 +94,26 @@ class Thread:
         return None
 
 
+def _running_calls(module: torch.nn.Module) -> int:
+    """Return how many calls of a module are under way in the present thread."""
+    count, frame = 0, sys._getframe()
+    while (outer := frame.f_back) is not None:
+        frame = outer
+        count += frame.f_code is _CALL and frame.f_locals.get("self") is module
+    return count
+
+
 class Threads:
-    """The threads that have made calls."""
+    """The threads that have made calls.
+
+    The lane of a thread is its name, where somebody gave it one. Others are numbered in the order
+    of their first calls, which may be another one in another run.
+    """
 
     def __init__(self) -> None:
         self._local = threading.local()
         self._lock = threading.Lock()
+        self._lanes: Counter[str] = Counter()
         self.count = 0
         self.current()
 
@@ -84,10 +122,37 @@ class Threads:
         found: Thread | None = getattr(self._local, "thread", None)
         if found is None:
             with self._lock:
-                found = Thread({"thread": self.count} if self.count else None)
+                found = Thread(self._new_lane(_given_name()) if self.count else None)
                 self.count += 1
             self._local.thread = found
         return found
+
+    @contextmanager
+    def in_lane(self, name: str) -> Iterator[None]:
+        """Have the present thread's calls stand in a lane of their own."""
+        before = self.current()
+        with self._lock:
+            thread = Thread(self._new_lane(name))
+            self.count += 1
+        thread.fixed_step, thread.workspace = before.fixed_step, before.workspace
+        self._local.thread = thread
+        try:
+            yield
+        finally:
+            self._local.thread = before
+
+    def _new_lane(self, name: str) -> dict[str, str | int]:
+        self._lanes[name] += 1
+        nth = self._lanes[name]
+        if not name:
+            return {"thread": nth}
+        return {"thread": name} if nth == 1 else {"thread": name, "nth": nth}
+
+
+def _given_name() -> str:
+    """Return the name of the present thread, an empty one where it is Python's own."""
+    name = threading.current_thread().name
+    return "" if _DEFAULT_NAME.match(name) else name
 
 
 class SeenTensors:

@@ -6,13 +6,12 @@ Knows hooks and the recorder. Must not know how tensors are summarised or which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeAlias
 
 import torch
 
-from tracediff.integrations.nested import Leaves, find_leaves
+from tracediff.integrations.nested import Leaves
 from tracediff.integrations.torch_calls import Call, Thread, Threads
 from tracediff.integrations.torch_conditions import (
     autocast_state,
@@ -22,11 +21,18 @@ from tracediff.integrations.torch_conditions import (
     lengths_state,
     module_settings,
 )
+from tracediff.integrations.torch_hooks import watch_calls
+from tracediff.integrations.torch_leaves import find_tensors
 from tracediff.integrations.torch_parameters import identify_parameters
 from tracediff.integrations.torch_places import ModulePlace, find_places
-from tracediff.integrations.torch_queue import CallQueue
-from tracediff.integrations.torch_random import RandomLedger
-from tracediff.integrations.torch_tensors import is_tensor, record_tensor, snapshot_plain
+from tracediff.integrations.torch_queue import DRAWN, CallQueue, Returned, Told
+from tracediff.integrations.torch_random import Look, RandomLedger
+from tracediff.integrations.torch_sightings import Sightings
+from tracediff.integrations.torch_tensors import (
+    copy_plain,
+    record_tensor,
+    snapshot_plain,
+)
 from tracediff.recording.levels import TensorLevel, parse_level
 from tracediff.recording.recorder import Recorder
 from tracediff.recording.tensor_records import Recordable
@@ -38,7 +44,10 @@ LOADED: Final = "module.loaded"
 ENTERED: Final = "module.entered"
 CALLED: Final = "module.called"
 FAILED: Final = "module.failed"
-DRAWN: Final = "random.drawn"
+
+# Found once: each part of a dotted name costs a hook time.
+_is_compiling = torch.compiler.is_compiling
+_is_tracing = torch.jit.is_tracing
 
 
 @contextmanager
@@ -53,6 +62,7 @@ def record_module(
     parameters: bool = True,
     select: Select | None = None,
     generators: Mapping[str, torch.Generator] | None = None,
+    leave_out: str | Sequence[str] = (),
 ) -> Iterator[ModuleRecording]:
     """Record every call of `module` and of the modules in it while the block runs.
 
@@ -70,34 +80,28 @@ def record_module(
     recorder if not given; `name` goes before all paths, for recordings of several modules; without
     `inputs` only what arrives at `module` is recorded of what is read; `select` takes the name and
     the tensor and returns what to record of it, a row of a batch for example, or None for nothing;
-    `generators` are random generators beside torch's own. What was compiled (`torch.compile`) is
-    recorded as one call.
+    `generators` are random generators beside torch's own; `leave_out` are globs over names of
+    arguments and results that are not looked at. What was compiled (`torch.compile`) is recorded
+    as one call.
 
-    Raises UsageError for an `include` that fits no module, and out of the call for a tensor that
-    a trace cannot hold.
+    Raises UsageError for an `include` that fits no module, out of the call for what a trace cannot
+    hold, and at the end of a block in which no call of a recorded module gave anything to compare.
     """
     places = find_places(module, include, name)
     level = parse_level(level) if isinstance(level, str) else level or recorder.level
-    recording = ModuleRecording(recorder, level, inputs, RandomLedger(generators), select)
+    ledger = RandomLedger(generators)
+    left_out = (leave_out,) if isinstance(leave_out, str) else tuple(leave_out)
+    recording = ModuleRecording(recorder, level, inputs, ledger, select, left_out)
     recording.load(module, places, name if parameters else None)
-    handles = []
     recorder.add_source(recording.flush)
     try:
-        for held, place in places.items():
-            if inputs or not place.is_leaf or place.is_outer:
-                enter = partial(recording.enter, place)
-                handles.append(held.register_forward_pre_hook(enter, with_kwargs=True))
-                leave = partial(recording.leave, place)
-            else:  # a hook before each call costs as much as what it would find
-                leave = partial(recording.meet, place)
-            handles.append(held.register_forward_hook(leave))
-        yield recording
+        with watch_calls(places, recording, inputs=inputs):
+            yield recording
+        recording.check(places[module].component)
     except BaseException:
         recording.fail()
         raise
     finally:
-        for handle in handles:
-            handle.remove()
         recorder.remove_source(recording.flush)
 
 
@@ -111,15 +115,19 @@ class ModuleRecording:
         inputs: bool,
         random: RandomLedger,
         select: Select | None = None,
+        leave_out: Sequence[str] = (),
     ) -> None:
         self._recorder = recorder
         self._level = level
         self._inputs = inputs
         self._random = random
         self._select = select
-        self._queue = CallQueue(recorder)
+        self._queue = CallQueue(recorder, self._tell)
         self._threads = Threads()
         self._training: frozenset[str] = frozenset()
+        self._leave_out = leave_out
+        self._takes_all = select is None and not leave_out
+        self._sightings = Sightings()
 
     @property
     def step(self) -> int | None:
@@ -131,6 +139,22 @@ class ModuleRecording:
         self._threads.current().fixed_step = step
 
     @property
+    def at_border(self) -> bool:
+        """Whether the present thread is in compiled code, which is recorded as one call."""
+        return self._threads.current().at_border
+
+    @at_border.setter
+    def at_border(self, at_border: bool) -> None:
+        self._threads.current().at_border = at_border
+
+    def in_lane(self, name: str) -> AbstractContextManager[None]:
+        """Return a context in which the present thread's calls stand in the lane `name`.
+
+        For work that a pool hands to whichever thread is free: name the work, not the thread.
+        """
+        return self._threads.in_lane(name)
+
+    @property
     def random(self) -> RandomLedger:
         """The ledger of draws, for what draws between calls: each draw is told once."""
         return self._random
@@ -138,6 +162,11 @@ class ModuleRecording:
     def flush(self) -> None:
         """Record the calls that wait; needed by nobody who records by the same recorder."""
         self._queue.flush()
+
+    def check(self, component: str) -> None:
+        """Raise UsageError where nothing was recorded that a comparison could look at."""
+        self.flush()
+        self._sightings.check(component)
 
     def load(
         self,
@@ -155,8 +184,11 @@ class ModuleRecording:
             LOADED,
             artifacts=identities,
             state={"training": training, "parameter_sums": sums},
-            settings={"modules": module_settings(places)},
+            settings={"modules": module_settings(places)} | self._left_out(),
         )
+
+    def _left_out(self) -> dict[str, Any]:
+        return {"left_out": list(self._leave_out)} if self._leave_out else {}
 
     def enter(
         self,
@@ -166,15 +198,19 @@ class ModuleRecording:
         kwargs: dict[str, Any],
     ) -> None:
         """Hook: a module is about to be called."""
-        if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        if _is_compiling():
+            if place.is_outer:
+                self._sightings.compiling = True  # each time that what torch makes of it is run
             return
         thread = self._threads.current()
+        if thread.at_border or _is_tracing():
+            return
         self._note_draws(thread, place)
-        is_inside = bool(thread.open)
-        call = thread.enter(place)
+        call = thread.enter(place, module)
+        is_inside = len(thread.open) > 1
         if not place.is_recorded or (is_inside and not self._inputs):
             return
-        arrived = self._arrived(thread, place, place.arguments(args, kwargs))
+        arrived = self._arrived(thread, place, place.arguments(args, kwargs, self._leave_out))
         if place.is_leaf and is_inside:
             call.inputs, call.state = arrived
         elif not is_inside or is_news(*arrived):
@@ -188,41 +224,69 @@ class ModuleRecording:
         self, place: ModulePlace, module: torch.nn.Module, args: tuple[Any, ...], output: Any
     ) -> None:
         """Hook: a module has returned."""
-        if torch.compiler.is_compiling():
+        if _is_compiling():
             return
         thread = self._threads.current()
-        call = thread.leave(place)
+        call = None if thread.at_border else thread.leave(place)
         if call is None:
             return
         if not place.is_recorded:
             self._note_draws(thread, place)
             return
-        leaves = find_leaves(f"{place.prefix}output", output, is_tensor)
-        outputs: dict[str, Recordable] = {}
-        for name, tensor in leaves.tensors.items():
-            self._add(thread, name, tensor, outputs)
-        state = call.state | lengths_state(leaves)
-        if module.training is not (place.component in self._training):
-            state["training"] = module.training
-        self._emit(
-            thread,
-            call,
-            CALLED,
-            state=state,
-            inputs=call.inputs,
-            rng=self._random.draws(),
-            outputs=outputs,
-            choice=leaves.scalars,
-        )
+        self._returned(thread, call, module, output)
 
     def meet(
         self, place: ModulePlace, module: torch.nn.Module, args: tuple[Any, ...], output: Any
     ) -> None:
         """Hook: a module of which nothing but the output is recorded has returned."""
-        if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        if _is_compiling() or _is_tracing():
             return
-        self._threads.current().enter(place)
-        self.leave(place, module, args, output)
+        thread = self._threads.current()
+        if not thread.at_border:
+            self._returned(thread, thread.pass_by(place, module), module, output)
+
+    def _returned(self, thread: Thread, call: Call, module: torch.nn.Module, output: Any) -> None:
+        """Record what a call gave."""
+        if isinstance(output, torch.Tensor) and self._takes_all:
+            copy = copy_plain(output)
+            if copy is not None:
+                if self._inputs:
+                    thread.seen.add(output, None)
+                several, look = self._threads.count > 1, self._random.look()
+                self._queue.add(Returned(thread, call, several, look, copy, module.training))
+                return
+        leaves = find_tensors(call.place.output, output, leave_out=self._leave_out)
+        outputs: dict[str, Recordable] = {}
+        for name, tensor in leaves.tensors.items():
+            self._add(thread, name, tensor, outputs)
+        self._sightings.call = True
+        self._sightings.result |= bool(outputs or leaves.scalars)
+        self._emit(
+            thread,
+            call,
+            CALLED,
+            self._random.look(),
+            state=self._state(call, module.training, lengths_state(leaves)),
+            inputs=call.inputs,
+            outputs=outputs,
+            choice=leaves.scalars,
+        )
+
+    def _tell(self, returned: Returned) -> Told:
+        thread, call, several, look, copy, training = returned
+        self._sightings.call = self._sightings.result = True
+        sections = {
+            "state": self._state(call, training, {}),
+            "inputs": call.inputs,
+            "outputs": {call.place.output: copy.snapshot(self._level)},
+        }
+        return Told(thread, call, several, look, CALLED, sections)
+
+    def _state(self, call: Call, training: bool, given: dict[str, Any]) -> dict[str, Any]:
+        state = {**(call.state or {}), **given}
+        if training is not (call.place.component in self._training):
+            state["training"] = training
+        return state
 
     def fail(self) -> None:
         """Record the innermost call of the present thread that an exception ended."""
@@ -277,10 +341,16 @@ class ModuleRecording:
 
     def _note_draws(self, thread: Thread, place: ModulePlace) -> None:
         """Record what was drawn since the last call began or ended, with the call around it."""
-        draws = self._random.draws()
-        if draws:
-            call = thread.open[-1] if thread.open else Call(place, thread.step, 0)
-            self._emit(thread, call, DRAWN, rng=draws)
+        call = thread.open[-1] if thread.open else Call(place, thread.step, 0)
+        self._emit(thread, call, DRAWN, self._random.look())
 
-    def _emit(self, thread: Thread, call: Call, event_type: str, **sections: Any) -> None:
-        self._queue.add(thread, call, event_type, self._threads.count > 1, sections)
+    def _emit(
+        self,
+        thread: Thread,
+        call: Call,
+        event_type: str,
+        look: Look | None = None,
+        **sections: Any,
+    ) -> None:
+        several = self._threads.count > 1
+        self._queue.add(Told(thread, call, several, look, event_type, sections))

@@ -14,35 +14,40 @@ from typing import Any
 import torch
 
 from tracediff.errors import UsageError
-from tracediff.integrations.nested import Leaves, find_leaves
+from tracediff.integrations.nested import Leaves
+from tracediff.integrations.torch_leaves import find_tensors
 from tracediff.integrations.torch_parameters import plain_path
-from tracediff.integrations.torch_tensors import is_tensor
 
 
 @dataclass(frozen=True, slots=True)
 class ModulePlace:
     """One module of a recording.
 
-    `component` names it in events, `prefix` goes before the names of its tensors; `is_outer` says
+    `component` names it in events, `prefix` goes before the names of its tensors, `output` is that
+    of its result; `is_outer` says
     that it is the module that was asked for, `is_leaf` that no recorded module is in it,
     `is_recorded` that its calls are events. `positional` are the names of its arguments.
     """
 
     component: str
     prefix: str
+    output: str
     positional: tuple[str, ...]
     is_outer: bool
     is_leaf: bool
     is_recorded: bool
 
-    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Leaves:
+    def arguments(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], leave_out: Sequence[str]
+    ) -> Leaves:
         """Return the leaves of a call's arguments by their names in the signature."""
         leaves = Leaves({}, {}, {})
         for index, value in enumerate(args):
             known = index < len(self.positional)
-            find_leaves(self.positional[index] if known else f"[{index}]", value, is_tensor, leaves)
+            name = self.positional[index] if known else f"[{index}]"
+            find_tensors(name, value, leaves, leave_out=leave_out, names_code=True)
         for name, value in kwargs.items():
-            find_leaves(name, value, is_tensor, leaves)
+            find_tensors(name, value, leaves, leave_out=leave_out, names_code=True)
         return leaves
 
 
@@ -71,10 +76,13 @@ def find_places(
     outer = any(fnmatchcase("", glob) for glob in globs)
     recorded = {module: outer, **{held: True for held, wanted in taken.items() if wanted}}
     containers = {parent for held in recorded for parent in _parents(paths[held])}
+    named = {held: _joined(name, paths[held]) for held in recorded}
+    prefixes = {held: f"{path}." if path else "" for held, path in named.items()}
     return {
         held: ModulePlace(
-            component=_joined(name, paths[held]) or type(_unwrapped(held)).__name__,
-            prefix=f"{_joined(name, paths[held])}." if _joined(name, paths[held]) else "",
+            component=named[held] or type(_unwrapped(held)).__name__,
+            prefix=prefixes[held],
+            output=f"{prefixes[held]}output",
             positional=_positional(held),
             is_outer=held is module,
             is_leaf=paths[held] not in containers or len(recorded) == 1,
@@ -96,7 +104,7 @@ def _joined(name: str, path: str) -> str:
 
 def _unwrapped(module: torch.nn.Module) -> torch.nn.Module:
     """Return the module that `torch.compile` wrapped, or the module itself."""
-    held = module._modules.get("_orig_mod")
+    held = getattr(module, "_orig_mod", None)
     return module if held is None else held
 
 

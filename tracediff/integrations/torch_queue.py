@@ -1,62 +1,98 @@
 """Calls that wait to become events, so that the model is kept waiting for as little as possible.
 
-Knows the recorder and the order of events. Must not know hooks or tensors. Between two large
-kernels of a model every line of Python runs from a cold cache and takes two to three times as
+Knows the recorder and the order of events. Must not know hooks or what a tensor holds. Between two
+large kernels of a model every line of Python runs from a cold cache and takes two to five times as
 long; many calls made into events one after the other do not.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from tracediff.integrations.torch_calls import Call, Thread
+from tracediff.integrations.torch_random import Look
+from tracediff.integrations.torch_tensors import PlainCopy
 from tracediff.recording.recorder import Recorder
 
-MOST_CALLS: Final = 64
-"""Calls that wait, at most."""
+DRAWN: Final = "random.drawn"
+
+MOST_CALLS: Final = 256
+MOST_BYTES: Final = 4 << 20
+"""Calls wait until there are so many, or their copies hold so many bytes."""
 
 
-class _Waiting(NamedTuple):
+class Returned(NamedTuple):
+    """A call that gave one small tensor: all that has to be kept of it before it goes on."""
+
     thread: Thread
     call: Call
-    event_type: str
     several: bool
+    look: Look
+    copy: PlainCopy
+    training: bool
+
+
+class Told(NamedTuple):
+    """An event whose sections are known but for the draws before it; none without either."""
+
+    thread: Thread
+    call: Call
+    several: bool
+    look: Look | None
+    event_type: str
     sections: dict[str, Any]
 
 
 class CallQueue:
     """Calls in the order in which they became known; threads may share it.
 
-    The recorder asks for them before it records anything else.
+    The recorder asks for them before it records anything else. `tell` makes an event of a call
+    that returned.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, tell: Callable[[Returned], Told]) -> None:
         self._recorder = recorder
-        self._waiting: list[_Waiting] = []
+        self._tell = tell
+        # Threads add while one of them takes: nothing may be put into a list that was taken.
+        self._waiting: deque[Returned | Told] = deque()
+        self._is_flushing = False
+        self._held_bytes = 0
         self._lock = threading.RLock()
         self.first_event = ""
 
-    def add(
-        self, thread: Thread, call: Call, event_type: str, several: bool, sections: dict[str, Any]
-    ) -> None:
-        """Take the next event of a call; `several` says that threads make calls at once."""
-        self._waiting.append(_Waiting(thread, call, event_type, several, sections))
-        if len(self._waiting) >= MOST_CALLS:
+    def add(self, item: Returned | Told) -> None:
+        """Take the next event; `several` says that threads make calls at once."""
+        self._waiting.append(item)
+        if isinstance(item, Returned):
+            self._held_bytes += len(item.copy.stored)
+        if len(self._waiting) >= MOST_CALLS or self._held_bytes > MOST_BYTES:
             self.flush()
 
     def flush(self) -> None:
         """Record everything that waits."""
         with self._lock:
-            waiting, self._waiting = self._waiting, []
-            for held in waiting:
-                self._record(*held)
+            if self._is_flushing:  # the recorder asks while it is handed an event
+                return
+            self._is_flushing = True
+            try:
+                while self._waiting:
+                    item = self._waiting.popleft()
+                    self._record(self._tell(item) if isinstance(item, Returned) else item)
+            finally:
+                self._held_bytes, self._is_flushing = 0, False
 
-    def _record(
-        self, thread: Thread, call: Call, event_type: str, several: bool, sections: dict[str, Any]
-    ) -> None:
+    def _record(self, told: Told) -> None:
+        thread, call, several, look, event_type, sections = told
+        found = {key: value for key, value in sections.items() if value}
+        if look is not None and (draws := look.draws()):
+            found["rng"] = draws
+        elif event_type == DRAWN:
+            return
         if call.ordinal:
-            sections["state"] = {"call": call.ordinal, **sections.get("state", {})}
+            found["state"] = {"call": call.ordinal, **found.get("state", {})}
         # A single thread's events follow whatever was recorded before; of several threads, each
         # follows its own.
         thread.last_event = self._recorder.event(
@@ -65,5 +101,5 @@ class CallQueue:
             logical_step=call.step,
             parent=(thread.last_event or self.first_event) if several else None,
             lane=thread.lane,
-            **{key: value for key, value in sections.items() if value},
+            **found,
         )

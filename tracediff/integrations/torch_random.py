@@ -6,6 +6,8 @@ never moved.
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +18,8 @@ import torch
 from blake3 import blake3
 
 from tracediff.recording.recordable import Draw
+
+_cuda_is_initialized = torch.cuda.is_initialized
 
 WORDS: Final = 624
 """32-bit words that the Mersenne Twister makes at a time (Matsumoto and Nishimura 1998)."""
@@ -48,6 +52,23 @@ class _Twister:
         return int.from_bytes(blake3(self.words).digest(6), "little")
 
 
+class Look:
+    """The states of a ledger's generators at one moment, until it is known what was drawn."""
+
+    __slots__ = ("_ledger", "found", "states")
+
+    def __init__(self, ledger: RandomLedger, states: list[torch.Tensor]) -> None:
+        self._ledger = ledger
+        self.states = states
+        self.found: list[Draw] | None = None
+
+    def draws(self) -> list[Draw]:
+        """Return what was drawn between the look before this one and this one."""
+        if self.found is None:
+            self._ledger.resolve()
+        return self.found or []
+
+
 class RandomLedger:
     """Looks at generators, and says what was drawn from each since the last look.
 
@@ -58,14 +79,37 @@ class RandomLedger:
         self._generators = {"cpu": torch.default_generator, **(named or {})}
         self._states = {name: _state(held) for name, held in self._generators.items()}
         self._origins: dict[str, tuple[int, int]] = {}
+        self._replacements: Counter[str] = Counter()
+        self._looks: list[Look] = []
+        self._lock = threading.Lock()
 
     def draws(self) -> list[Draw]:
         """Return a draw for each generator whose state is another one than at the last look."""
-        if torch.cuda.is_initialized():
+        return self.look().draws()
+
+    def look(self) -> Look:
+        """Look at the generators now; what was drawn since the last look is found out when asked.
+
+        Between two kernels of a model, comparing the states takes longer than reading them.
+        """
+        if _cuda_is_initialized():
             self._add_cuda()
+        look = Look(self, [held.get_state() for held in self._generators.values()])
+        self._looks.append(look)
+        return look
+
+    def resolve(self) -> None:
+        """Find out what was drawn before each look so far, in their order."""
+        with self._lock:
+            looks, self._looks = self._looks, []
+            for look in looks:
+                look.found = self._draws_before(look.states)
+                look.states = []
+
+    def _draws_before(self, states: list[torch.Tensor]) -> list[Draw]:
         found = []
-        for name, generator in self._generators.items():
-            state = _state(generator)
+        for (name, generator), held in zip(self._generators.items(), states, strict=False):
+            state = held.numpy().tobytes()
             if state != self._states[name]:
                 found.append(self._draw(name, generator, self._states[name], state))
                 self._states[name] = state
@@ -79,31 +123,46 @@ class RandomLedger:
 
     def _draw(self, name: str, generator: torch.Generator, before: bytes, after: bytes) -> Draw:
         if generator.device.type != "cpu":
-            return _philox_draw(name, before, after)
+            return self._philox_draw(name, before, after)
         start, end = _twister(before), _twister(after)
         mark, base = self._origins.setdefault(name, (start.mark(), 0))
         count = _words_between(start, end)
         if count is None:
             self._origins[name] = end.mark(), 0
-            key = (start.seed, start.mark(), end.seed, end.mark())
-            return Draw(name, "mt19937", base, 0, 0, key=key, transform=_REPLACED)
+            key = (start.seed, start.mark(), end.seed, end.mark(), *self._replace(name))
+            return Draw(name, "mt19937", base, base, 0, key=key, transform=_REPLACED)
         self._origins[name] = mark, base + count
-        return Draw(name, "mt19937", base, base + count, count, key=(start.seed, mark))
+        key = (start.seed, mark, *self._replaced(name))
+        return Draw(name, "mt19937", base, base + count, count, key=key)
+
+    def _replaced(self, name: str) -> tuple[int, ...]:
+        """Return how often the state was replaced, as the end of a key, and nothing for never.
+
+        What is drawn again after a state was set back, as torch.utils.checkpoint does, is another
+        stream: the replacement stands in the trace.
+        """
+        count = self._replacements[name]
+        return (count,) if count else ()
+
+    def _replace(self, name: str) -> tuple[int, ...]:
+        before = self._replaced(name)
+        self._replacements[name] += 1
+        return before
+
+    def _philox_draw(self, name: str, before: bytes, after: bytes) -> Draw:
+        """Return the draw between two states of a CUDA generator: seed and offset, 8 bytes each."""
+        seed, start = (int.from_bytes(before[part], "little") for part in _SEED_AND_OFFSET)
+        other, end = (int.from_bytes(after[part], "little") for part in _SEED_AND_OFFSET)
+        if seed != other or end < start:
+            key = (seed, other, end, *self._replace(name))
+            return Draw(name, "philox4x32-10", start, start, 0, key=key, transform=_REPLACED)
+        key = (seed, *self._replaced(name))
+        return Draw(name, "philox4x32-10", start, end, end - start, key=key)
 
 
 def _state(generator: torch.Generator) -> bytes:
     state: bytes = generator.get_state().numpy().tobytes()
     return state
-
-
-def _philox_draw(name: str, before: bytes, after: bytes) -> Draw:
-    """Return the draw between two states of a CUDA generator: seed and offset, 8 bytes each."""
-    seed, start = (int.from_bytes(before[part], "little") for part in _SEED_AND_OFFSET)
-    other, end = (int.from_bytes(after[part], "little") for part in _SEED_AND_OFFSET)
-    if seed != other or end < start:
-        key = (seed, other)
-        return Draw(name, "philox4x32-10", start, end, 0, key=key, transform=_REPLACED)
-    return Draw(name, "philox4x32-10", start, end, end - start, key=(seed,))
 
 
 def _twister(state: bytes) -> _Twister:

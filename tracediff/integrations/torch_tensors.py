@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -47,6 +47,8 @@ _NUMPY_HAS: Final = frozenset(
         *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
     )
 )
+
+_FLOAT32: Final = torch.float32
 
 EXACT_VALUES: Final = 1024
 """Integers and booleans are compared exactly: up to so many are kept themselves, so that a
@@ -95,22 +97,37 @@ def record_tensor(
             yield part, _record(array, dtype, level, workspace)
 
 
-def snapshot_plain(tensor: torch.Tensor, level: TensorLevel) -> Snapshot | None:
-    """Return the snapshot of the usual small tensor, at once; None where more is to be looked at.
+class PlainCopy(NamedTuple):
+    """The numbers of a small float32 tensor in C order, and its extents."""
 
-    The same as `record_tensor` gives for a dense float32 tensor in the memory of the CPU.
+    stored: bytes
+    shape: tuple[int, ...]
+
+    def snapshot(self, level: TensorLevel) -> Snapshot:
+        """Return it as what a recorder takes."""
+        return Snapshot(np.frombuffer(self.stored, np.float32).reshape(self.shape), level=level)
+
+
+def copy_plain(tensor: torch.Tensor) -> PlainCopy | None:
+    """Copy the usual small tensor, at once; None where more is to be looked at.
+
+    Its snapshot is the one that `record_tensor` gives for a dense float32 tensor in the memory of
+    the CPU. Bytes are copied faster than an array is made.
     """
-    if tensor.dtype is not torch.float32:
+    if tensor.dtype is not _FLOAT32:
         return None
     try:
         # Refuses all that has no such memory: other devices and layouts, bits that mean "negative".
         array: Array = (tensor.detach() if tensor.requires_grad else tensor).numpy()
     except (RuntimeError, TypeError):
         return None
-    if array.size > BLOCK:
-        return None
-    array = array.copy()
-    return Snapshot(array, level=level)
+    return PlainCopy(array.tobytes(), array.shape) if 0 < array.size <= BLOCK else None
+
+
+def snapshot_plain(tensor: torch.Tensor, level: TensorLevel) -> Snapshot | None:
+    """Return the snapshot of what `copy_plain` copies, None for anything else."""
+    copy = copy_plain(tensor)
+    return None if copy is None else copy.snapshot(level)
 
 
 def dense_parts(name: str, tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
@@ -153,7 +170,10 @@ def as_array(name: str, tensor: torch.Tensor) -> tuple[Array, str | None]:
             held = held.resolve_conj().resolve_neg()
         array: Array = held.numpy() if raw is None else held.view(raw[1]).numpy()
     except (RuntimeError, TypeError, NotImplementedError, ValueError) as error:
-        raise _refuse(name, tensor, str(error).partition("\n")[0].rstrip(". ")) from None
+        reason = str(error).partition("\n")[0].rstrip(". ")
+        if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            reason = "it is inside of torch.func (grad, jvp, vmap), where it has no numbers yet"
+        raise _refuse(name, tensor, reason) from None
     return array, None if raw is None else raw[0]
 
 

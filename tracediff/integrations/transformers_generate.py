@@ -14,6 +14,7 @@ import torch
 
 from tracediff.errors import UsageError
 from tracediff.integrations.transformers_loop import watch_generate
+from tracediff.integrations.transformers_model import claim_model, return_hooks
 from tracediff.integrations.transformers_recording import Extent, GenerationRecording
 from tracediff.integrations.transformers_settings import refuse_other_ways
 from tracediff.recording.levels import TensorLevel, parse_level
@@ -48,9 +49,10 @@ def record_generate(
     Further arguments go to `generate`.
 
     Rows of a batch are lanes `row`, without their padding; `rows` says which are recorded, and one
-    alone has no lane: so it compares with the same prompt generated alone. Raises UsageError for
-    beam search, contrastive and assisted generation, encoder-decoder models, and prompts that are
-    padded on the right.
+    alone has no lane: so it compares with the same prompt generated alone. What other threads
+    generate meanwhile is not recorded (of `modules`, it is). Raises UsageError for beam search,
+    contrastive and assisted generation, encoder-decoder models, prompts that are padded on the
+    right, and a model that another call is recording.
     """
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     own = getattr(model, "generation_config", None)
@@ -64,12 +66,14 @@ def record_generate(
     if arguments.get("stop_strings") or getattr(config, "stop_strings", None):
         arguments = {"tokenizer": tokenizer, **arguments}
     with ExitStack() as stack:
+        stack.enter_context(claim_model(model))
         if isinstance(recorder, str | Path):
             recorder = Recorder(recorder, kind="text", tensors=level or "sketch")
             stack.enter_context(recorder)
         level = parse_level(level) if isinstance(level, str) else level or recorder.level
         extent = Extent(level, layers and not modules, modules, parameters, rows)
         recording = GenerationRecording(model, recorder, extent, tokenizer, prompts)
+        stack.enter_context(return_hooks(model))
         stack.enter_context(recording)
         stack.enter_context(watch_generate(model, recording))
         output = model.generate(**tensors, generation_config=generation_config, **arguments)
@@ -85,12 +89,14 @@ def _read_inputs(
 ) -> tuple[list[str] | None, dict[str, Any]]:
     """Return the texts, if they are given, and the tensors for `generate`."""
     if isinstance(inputs, torch.Tensor):
+        _refuse_one_row(inputs)
         return None, {"input_ids": inputs}
     if isinstance(inputs, Mapping):
         if not isinstance(inputs.get("input_ids"), torch.Tensor):
             raise UsageError(
                 "inputs= lacks a tensor input_ids; a tokenizer gives one with return_tensors='pt'"
             )
+        _refuse_one_row(inputs["input_ids"])
         return None, dict(inputs)
     texts = [inputs] if isinstance(inputs, str) else [*inputs]
     if tokenizer is None:
@@ -100,3 +106,11 @@ def _read_inputs(
     made = tokenizer(texts, return_tensors="pt", padding=len(texts) > 1, padding_side="left")
     tensors = {name: made[name].to(model.device) for name in ("input_ids", "attention_mask")}
     return texts, tensors
+
+
+def _refuse_one_row(ids: torch.Tensor) -> None:
+    if ids.dim() != 2:
+        raise UsageError(
+            f"inputs= has ids of shape {[*ids.shape]}; they are [rows, length]: a prompt of three "
+            "ids is [[3, 4, 5]]"
+        )

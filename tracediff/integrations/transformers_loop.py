@@ -6,17 +6,15 @@ loop is copied: the lists that `generate` calls are replaced by ones that call t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import torch
 
-from tracediff.errors import UsageError
+from tracediff.integrations.transformers_model import CRITERIA, PROCESSORS
 from tracediff.integrations.transformers_settings import names_of, plain_name
-
-_PROCESSORS: Final = "_get_logits_processor"
-_CRITERIA: Final = "_get_stopping_criteria"
 
 
 class Watcher(Protocol):
@@ -43,15 +41,12 @@ class Watcher(Protocol):
 
 @contextmanager
 def watch_generate(model: Any, watcher: Watcher) -> Iterator[None]:
-    """Tell `watcher` what `model.generate` does while the block runs."""
-    for name in ("generate", _PROCESSORS, _CRITERIA):
-        if not callable(getattr(model, name, None)):
-            raise UsageError(
-                f"record_generate cannot look into {type(model).__name__}: it has no {name}; "
-                "give a causal language model of transformers, without a wrapper around it"
-            )
+    """Tell `watcher` what `model.generate` does in this thread while the block runs.
+
+    `model` is claimed (`claim_model`). What other threads do with it passes by.
+    """
     own = vars(model)
-    before = {name: own.get(name) for name in (_PROCESSORS, _CRITERIA)}
+    before = {name: own.get(name) for name in (PROCESSORS, CRITERIA)}
     hooks: list[Any] = []
     try:
         _replace(model, watcher, hooks)
@@ -64,31 +59,41 @@ def watch_generate(model: Any, watcher: Watcher) -> Iterator[None]:
 
 
 def _replace(model: Any, watcher: Watcher, hooks: list[Any]) -> None:
-    make_processors, make_criteria = getattr(model, _PROCESSORS), getattr(model, _CRITERIA)
+    make_processors, make_criteria = getattr(model, PROCESSORS), getattr(model, CRITERIA)
+    thread = threading.get_ident()
 
     def processors(*args: Any, **kwargs: Any) -> Any:
         made = make_processors(*args, **kwargs)
+        if threading.get_ident() != thread:
+            return made
         mask = (kwargs.get("model_kwargs") or {}).get("attention_mask")
         watcher.prepare(kwargs["generation_config"], kwargs["input_ids_seq_length"], mask)
         # Hooks come here, after those that `prepare` may have added, to be first before a pass
         # and last after it.
-        hooks.extend(_hook(model, watcher))
+        hooks.extend(_hook(model, watcher, thread))
         return WatchedProcessors(made, watcher)
 
     def criteria(*args: Any, **kwargs: Any) -> Any:
-        return WatchedCriteria(make_criteria(*args, **kwargs), watcher)
+        made = make_criteria(*args, **kwargs)
+        return WatchedCriteria(made, watcher) if threading.get_ident() == thread else made
 
-    vars(model).update({_PROCESSORS: processors, _CRITERIA: criteria})
+    vars(model).update({PROCESSORS: processors, CRITERIA: criteria})
 
 
-def _hook(model: torch.nn.Module, watcher: Watcher) -> Iterator[Any]:
-    def enter(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _hook(model: torch.nn.Module, watcher: Watcher, thread: int) -> Iterator[Any]:
+    def enter(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+        if threading.get_ident() != thread:
+            return None
         watcher.enter_pass(kwargs)
         return args, kwargs
 
     def leave(module: Any, args: Any, kwargs: dict[str, Any], output: Any) -> None:
-        watcher.leave_pass(kwargs, output)
+        if threading.get_ident() == thread:
+            watcher.leave_pass(kwargs, output)
 
+    if getattr(model, "_compiled_call_impl", None) is not None:
+        # What `model.compile()` made would try to compile the hooks, and warn that it cannot.
+        enter, leave = torch.compiler.disable(enter), torch.compiler.disable(leave)
     yield model.register_forward_pre_hook(enter, with_kwargs=True, prepend=True)
     yield model.register_forward_hook(leave, with_kwargs=True)
 

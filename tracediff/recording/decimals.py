@@ -10,6 +10,7 @@ import math
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tracediff.events.element_types import (
     ELEMENT_TYPES,
@@ -37,7 +38,7 @@ def print_numbers(element: ElementType, numbers: Array) -> tuple[Number, ...]:
         with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
             sizes = np.abs(numbers.astype(np.float64))
         if np.minimum.reduce(sizes) >= _POWERS[0] and np.maximum.reduce(sizes) < _POWERS[-1]:
-            return tuple(np.copysign(_shorten_float32(sizes), numbers).tolist())
+            return tuple(np.copysign(_shorten_float32(sizes, numbers), numbers).tolist())
     found = numbers.tolist() if numbers.itemsize == 8 else _shorten_one_by_one(numbers)
     return tuple([number if math.isfinite(number) else print_nonfinite(number) for number in found])
 
@@ -58,23 +59,40 @@ def _shorten_one_by_one(numbers: Array) -> list[float]:
 _WORTH_AN_ARRAY = 16
 _POWERS = np.array([float(f"1e{power}") for power in range(-14, 6)])
 _FACTORS = np.array([float(f"1e{power}") for power in range(23)])
-_DIGITS = np.array([[6], [7], [8], [9]])
+_MOST_DIGITS, _FEWEST_DIGITS = 9, 6
 """Decimals of up to 6 digits survive a float32, and those of 9 tell all float32 numbers apart.
 Source: Matula, "In-and-out conversions", CACM 11 (1968)."""
 
 
-def _shorten_float32(sizes: Float64Array) -> Float64Array:
+def _shorten_float32(sizes: Float64Array, numbers: Array) -> Float64Array:
     """Return the shortest decimals of absolute float32 numbers from 1e-14 to below 1e5.
 
     There the power of ten that makes an integer of up to 9 digits is exact in float64 (at most
     1e22), so that the product and the quotient by it round once, as reading the decimal does.
+    `numbers` are the same as float32, of any sign.
     """
-    powers = _POWERS.searchsorted(sizes, "right") - 15  # 10^power <= size
-    factors = _FACTORS[_DIGITS - 1 - powers]  # [digits, numbers]
-    decimals = np.rint(sizes * factors) / factors
-    fits = decimals.astype(np.float32) == sizes
-    shortest: Float64Array = decimals[fits.argmax(axis=0), np.arange(sizes.size)]
+    places, next_powers = _decimal_places()
+    exponents = (numbers.view(np.uint32) >> 23) & 255
+    # 10^(place - 14) is the largest power of ten up to the number.
+    factor_places = 22 - places.take(exponents) - (sizes >= next_powers.take(exponents))
+    shortest = np.empty_like(sizes)
+    for _ in range(_MOST_DIGITS, _FEWEST_DIGITS - 1, -1):
+        factors = _FACTORS.take(factor_places)
+        decimals = np.rint(sizes * factors)
+        decimals /= factors
+        np.copyto(shortest, decimals, where=decimals.astype(np.float32) == sizes)
+        factor_places -= 1
     return shortest
+
+
+@functools.cache
+def _decimal_places() -> tuple[npt.NDArray[np.int64], Float64Array]:
+    """Return, by a float32's exponent bits, the place in `_POWERS` of the largest power of ten up
+    to the least such number, and the next power: between two powers of two lies one at most.
+    """
+    least = np.ldexp(1.0, np.arange(256) - 127)
+    places = _POWERS.searchsorted(least, "right") - 1
+    return places, np.append(_POWERS, np.inf)[places + 1]
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tracediff.events import Event
 from tracediff.recording.tensor_records import TensorRecorder
 
-MOST_EVENTS = 128
+MOST_EVENTS = 512
 MOST_BYTES = 4 << 20
 """Events wait until there are so many, or their snapshots hold so many bytes."""
 

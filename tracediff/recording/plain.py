@@ -34,13 +34,14 @@ def plain_json(value: Any, field: str, levels: int = MOST_LEVELS) -> Any:
     deeper than `levels`, raises UsageError naming `field`.
     """
     kind = type(value)
-    if kind is int and -(2**63) <= value < JSON_INTEGER_LIMIT:
-        return value  # the usual values first
-    if kind is str and value.isascii():
+    is_usual_integer = kind is int and -(2**63) <= value < JSON_INTEGER_LIMIT
+    if is_usual_integer or (kind is str and value.isascii()):
         return value
     if levels < 0:
         raise UsageError(f"{field[:80]}…: nested more than {MOST_LEVELS} levels deep")
-    if value is None or isinstance(value, bool):
+    if kind is dict:
+        return _plain_object(value, field, levels - 1)
+    if value is None or kind is bool:
         return value
     if isinstance(value, Enum):
         return plain_json(value.value, field, levels)
@@ -78,7 +79,13 @@ def _plain_object(value: Mapping[Any, Any], field: str, levels: int) -> dict[str
         if not isinstance(key, str):
             raise UsageError(f"{field}: the key {key!r} is no string")
         key = str.__str__(key)  # noqa: PLW2901 - of a subclass (StrEnum, numpy.str_) the string
-        found[key] = plain_json(item, f"{field}.{key}", levels)
+        kind = type(item)
+        if kind is int and -(2**63) <= item < JSON_INTEGER_LIMIT:
+            found[key] = item  # the usual values first: spelling out the field takes longer
+        elif kind is str and item.isascii():
+            found[key] = item
+        else:
+            found[key] = plain_json(item, f"{field}.{key}", levels)
     return found
 
 

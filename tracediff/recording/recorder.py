@@ -18,7 +18,7 @@ from tracediff.errors import IllegalState, UsageError
 from tracediff.events import Event, Tolerances
 from tracediff.events.event import FORMAT, KINDS, PRIVATE_PREFIX, TENSOR_SECTIONS
 from tracediff.events.tolerances import tolerances_to_json
-from tracediff.events.validity import InvalidField, event_from_json
+from tracediff.events.validity import InvalidField, check_event
 from tracediff.recording.levels import TensorLevel, parse_level
 from tracediff.recording.pending import PendingEvents
 from tracediff.recording.plain import plain_json
@@ -143,32 +143,37 @@ class Recorder:
         Raises UsageError for values that a trace cannot hold, IllegalState after `close`.
         """
         self._flush_sources()
-        sections = {
-            "lane": lane,
-            "joins": list(joins) or None,
-            "artifacts": artifacts,
-            "state": state,
-            "settings": settings,
-            "rng": None if rng is None else _draws(rng),
-            "choice": choice,
-            "commit": commit,
-            "ids": ids,
-            "context": context,
-            "note": note,
-            **_only_private(private or {}),
+        payload: dict[str, Any] = {}
+        for key, value in (
+            ("lane", lane),
+            ("joins", list(joins) or None),
+            ("artifacts", artifacts),
+            ("state", state),
+            ("settings", settings),
+            ("rng", None if rng is None else _draws(rng)),
+            ("choice", choice),
+            ("commit", commit),
+            ("ids", ids),
+            ("context", context),
+            ("note", note),
+        ):
+            if value is not None:
+                payload[key] = plain_json(value, key)
+        if private:
+            payload.update(_plain_private(private))
+        tensors = {
+            section: self._tensors.record_all(section, found)
+            for section, found in zip(TENSOR_SECTIONS, (inputs, outputs), strict=True)
+            if found is not None
         }
-        payload = {
-            key: plain_json(value, key) for key, value in sections.items() if value is not None
-        }
-        for section, tensors in zip(TENSOR_SECTIONS, (inputs, outputs), strict=True):
-            if tensors is not None:
-                payload[section] = self._tensors.record_all(section, tensors)
+        step = plain_json(logical_step, "logical_step")
         with self._lock:
-            return self._record(payload, parent, joins, component, event_type, logical_step)
+            return self._record(payload, tensors, parent, joins, component, event_type, step)
 
     def _record(
         self,
         payload: dict[str, Any],
+        tensors: dict[str, Any],
         parent: str | None,
         joins: Sequence[str],
         component: str,
@@ -179,19 +184,18 @@ class Recorder:
             raise IllegalState("the recording is closed; no event can follow")
         if self._count == 0:
             payload = {"trace": plain_json(self._header, "trace"), **payload}
-        # Tensor records are right as they are made, and long: only the rest is examined.
-        tensors = {section: payload.pop(section) for section in TENSOR_SECTIONS if section in payload}
-        line = {
-            "trace_id": self._trace_id,
-            "event_id": f"{self._prefix}{self._count:02d}",
-            "parent_event_id": self._parent(parent, joins),
-            "component": component,
-            "event_type": event_type,
-            "logical_step": plain_json(logical_step, "logical_step"),
-            "payload": payload,
-        }
+        event = Event(
+            self._trace_id,
+            f"{self._prefix}{self._count:02d}",
+            self._parent(parent, joins),
+            component,
+            event_type,
+            logical_step,
+            payload,
+        )
         try:
-            event = event_from_json(line)
+            # Tensor records are right as they are made, and long: only the rest is examined.
+            check_event(event)
         except InvalidField as error:
             raise UsageError(f"cannot record {component} {event_type}: {error}") from None
         payload.update(tensors)
@@ -253,6 +257,8 @@ class Recorder:
 
     def _parent(self, parent: str | None, joins: Sequence[str]) -> str | None:
         """Return the parent's id; raise UsageError for ids that no event of this recording has."""
+        if self._count and parent is None and not joins:  # the usual case
+            return f"{self._prefix}{self._count - 1:02d}"
         if self._count == 0 and (parent is not None or joins):
             raise UsageError(f"the first event is the root and follows none, not {parent or joins}")
         for known in (*([] if parent is None else [parent]), *joins):
@@ -292,11 +298,11 @@ def _draws(rng: Sequence[Draw]) -> list[Any]:
     return [draw_to_json(draw) for draw in rng]
 
 
-def _only_private(private: Mapping[str, Any]) -> Mapping[str, Any]:
+def _plain_private(private: Mapping[str, Any]) -> dict[str, Any]:
     for key in private:
         if not key.startswith(PRIVATE_PREFIX):
             raise UsageError(f"private keys start with {PRIVATE_PREFIX}, {key!r} does not")
-    return private
+    return {key: plain_json(value, key) for key, value in private.items() if value is not None}
 
 
 def _open_file(path: str | Path) -> EventSink:

@@ -28,12 +28,15 @@ def allocate(length: int) -> Float64Array:
 
 
 class Workspace:
-    """Two blocks of working memory that one thread keeps for tensor after tensor.
+    """Blocks of working memory that one thread keeps for tensor after tensor.
 
     New memory is mapped page by page when it is touched: measured, that is a third of the time
-    that a tensor of 200,000 numbers takes.
+    that a tensor of 200,000 numbers takes. `lanes` and `passed` hold two blocks each: the sketches
+    of a block of tensors, whose lengths are rounded up to powers of two.
     """
 
     def __init__(self) -> None:
         self.numbers = allocate(BLOCK)
         self.scratch = allocate(BLOCK)
+        self.lanes = allocate(2 * BLOCK)
+        self.passed = allocate(2 * BLOCK)

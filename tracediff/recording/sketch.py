@@ -34,7 +34,7 @@ from blake3 import blake3
 from tracediff.events.element_types import ELEMENT_TYPES, Float64Array
 from tracediff.recording.decimals import Number, print_numbers
 from tracediff.recording.flat_tensor import BLOCK
-from tracediff.recording.scratch import allocate
+from tracediff.recording.scratch import Workspace, allocate
 
 SKETCH_LENGTH = 64
 BUCKETS = 1024
@@ -49,6 +49,8 @@ _ALIGNED = 8
 
 _FOLDS = (BLOCK // 2, BLOCK // 4)
 """What the folds of a block leave."""
+
+_BITS_AT_ONCE = 4
 
 _DRAWS = 5
 """Random words a block: offset, one rotation for each fold, place, sign."""
@@ -94,55 +96,59 @@ def draw_tape(seed: int = SKETCH_SEED) -> Tape:
     return Tape(signs, rows, dict(zip(lengths, rotations.tolist(), strict=True)))
 
 
-def draw_placements(seed: int, first: int, count: int) -> list[Placement]:
+@functools.lru_cache(maxsize=256)
+def draw_placements(seed: int, first: int, count: int) -> tuple[Placement, ...]:
     """Return the placements of the blocks `first` to `first + count`."""
     words = _random_words("placements", seed, _DRAWS * count, _DRAWS * first)
     moduli = np.array([BLOCK // _ALIGNED, *_FOLDS, LANES, 2], np.uint64)
     drawn = (words.reshape(count, _DRAWS) % moduli).tolist()
-    return [
+    return tuple(
         Placement(
             _ALIGNED * offset, dict(zip(_FOLDS, rotations, strict=True)), place, negative == 1
         )
         for offset, *rotations, place, negative in drawn
-    ]
+    )
 
 
 class SketchSums:
-    """Buckets of the numbers of one tensor, which come in blocks.
+    """Buckets of the numbers of one tensor, which come in blocks."""
 
-    Several rows of `size` numbers are added up side by side: blocks are [numbers, rows] then, and
-    the components of each row are those that it has alone.
-    """
-
-    def __init__(self, tape: Tape, size: int, rows: int | None = None) -> None:
-        lanes = min(LANES, 1 << (size - 1).bit_length())
+    def __init__(self, tape: Tape, size: int) -> None:
         self._tape = tape
-        self._signs = tape.signs if rows is None else tape.signs[:, None]
-        self._lanes = np.zeros((lanes,) if rows is None else (lanes, rows))
+        self._lanes = np.zeros(_lane_count(size))
 
     def add(self, numbers: Float64Array, placement: Placement | None) -> None:
         """Add a block of at most BLOCK `numbers`, which are overwritten.
 
         A tensor of at most BUCKETS numbers is one block without a placement.
         """
-        size, lanes = len(numbers), self._lanes
-        if placement is None:
-            np.multiply(numbers, self._signs[:size], lanes[:size])
-            return
-        offset = placement.offset
-        np.multiply(numbers, self._signs[offset : offset + size], numbers)
-        length = max(len(lanes), 1 << (size - 1).bit_length())
-        if size < length:
-            empty = np.zeros((length - size, *numbers.shape[1:]))
-            numbers = np.concatenate([numbers, empty])
-        numbers = _fold(numbers, len(lanes), placement.rotations)
-        _add_rotated(lanes, numbers, placement.place % len(lanes), placement.negative)
+        _add_block(self._tape.signs, self._lanes, numbers, placement)
 
     def project(self) -> Float64Array:
-        """Return the components, float64 [64] or [64, rows], 8 times too large."""
-        buckets = _fold(self._lanes.copy(), BUCKETS, self._tape.rotations)
+        """Return the components, float64 [64], 8 times too large; nothing can be added then."""
+        buckets = _fold(self._lanes, BUCKETS, self._tape.rotations)
         # The rows of a smaller matrix are the beginnings of the larger one's rows.
         return _transform(buckets)[self._tape.rows % len(buckets)]
+
+
+def _lane_count(size: int) -> int:
+    return min(LANES, 1 << (size - 1).bit_length())
+
+
+def _add_block(
+    signs: Float64Array, lanes: Float64Array, numbers: Float64Array, placement: Placement | None
+) -> None:
+    size = len(numbers)
+    if placement is None:
+        np.multiply(numbers, signs[:size], lanes[:size])
+        return
+    np.multiply(numbers, signs[placement.offset : placement.offset + size], numbers)
+    length = max(len(lanes), 1 << (size - 1).bit_length())
+    if size < length:
+        empty = np.zeros((length - size, *numbers.shape[1:]))
+        numbers = np.concatenate([numbers, empty])
+    numbers = _fold(numbers, len(lanes), placement.rotations)
+    _add_rotated(lanes, numbers, placement.place % len(lanes), placement.negative)
 
 
 def sketch_of(sums: Mapping[int, SketchSums]) -> tuple[Number, ...]:
@@ -161,9 +167,22 @@ def sketch_of(sums: Mapping[int, SketchSums]) -> tuple[Number, ...]:
     return print_numbers(ELEMENT_TYPES["float32"], total.astype(np.float32))
 
 
-def row_sketches_of(sums: SketchSums) -> list[tuple[Number, ...]]:
-    """Return the sketch of each row of numbers that need no scale."""
-    total = sums.project()
+def sketch_columns(
+    seed: int, numbers: Float64Array, workspace: Workspace
+) -> list[tuple[Number, ...]]:
+    """Return the sketch of each column of `numbers` [size, columns], as it has it alone.
+
+    `numbers` need no scale and are overwritten; they are at most BLOCK.
+    """
+    tape, (size, columns) = draw_tape(seed), numbers.shape
+    length = _lane_count(size)
+    lanes = workspace.lanes[: length * columns].reshape(length, columns)
+    lanes[...] = 0.0
+    placement = draw_placements(seed, 0, 1)[0] if size > BUCKETS else None
+    _add_block(tape.signs[:, None], lanes, numbers, placement)
+    buckets = _fold(lanes, BUCKETS, tape.rotations)
+    passed = workspace.passed[: buckets.size].reshape(buckets.shape)
+    total = _transform_columns(buckets, passed)[tape.rows % len(buckets)]
     total *= 1.0 / math.sqrt(SKETCH_LENGTH)
     total += 0.0
     rows = total.T.astype(np.float32, order="C")
@@ -207,6 +226,29 @@ def _transform(numbers: Float64Array) -> Float64Array:
         np.add(numbers[:half], numbers[half:], passed[0::2])
         np.subtract(numbers[:half], numbers[half:], passed[1::2])
         numbers, passed = passed, numbers
+    return numbers
+
+
+def _transform_columns(numbers: Float64Array, passed: Float64Array) -> Float64Array:
+    """Do to each column of `numbers` what `_transform` does; `passed` has the same shape.
+
+    Here several top bits stay in place until all of them are transformed, so that long stretches
+    of memory are added to each other: measured, that is four times as fast.
+    """
+    length, columns = numbers.shape
+    bits = length.bit_length() - 1
+    while bits:
+        count = min(bits, _BITS_AT_ONCE)
+        for bit in range(count):
+            pairs = numbers.reshape(1 << bit, 2, -1)
+            found = passed.reshape(pairs.shape)
+            np.add(pairs[:, 0], pairs[:, 1], found[:, 0])
+            np.subtract(pairs[:, 0], pairs[:, 1], found[:, 1])
+            numbers, passed = passed, numbers
+        done = numbers.reshape(1 << count, -1, columns)
+        passed.reshape(-1, 1 << count, columns)[...] = done.swapaxes(0, 1)
+        numbers, passed = passed, numbers
+        bits -= count
     return numbers
 
 

@@ -46,14 +46,12 @@ class RunningSums:
     """Sum and sum of squares of numbers that come in blocks, in a fixed order.
 
     The sum is accurate to about 1e-15 of the sum of absolute values; the sum of squares to about
-    1e-15 of itself. Several rows of `size` numbers are added up side by side: blocks are
-    [numbers, rows] then, and the results of each row are those that it has alone.
+    1e-15 of itself.
     """
 
-    def __init__(self, size: int, rows: int | None = None) -> None:
-        shape = (min(size, LANES),) if rows is None else (min(size, LANES), rows)
-        self._sums = np.zeros(shape)
-        self._squares = np.zeros(shape)
+    def __init__(self, size: int) -> None:
+        self._sums = np.zeros(min(size, LANES))
+        self._squares = np.zeros(min(size, LANES))
 
     def add(self, numbers: Float64Array, scratch: Float64Array) -> None:
         """Add a block of at most BLOCK `numbers`, which stay; `scratch` is as long."""
@@ -62,7 +60,8 @@ class RunningSums:
             half = (len(numbers) + 1) // 2
             rest = len(numbers) - half
             np.add(numbers[:rest], numbers[half:], scratch[:rest])
-            scratch[rest:half] = numbers[rest:half]
+            if rest < half:
+                scratch[rest:half] = numbers[rest:half]
             folded = _fold(scratch[:half], LANES)
         _add_to(self._sums, folded)
         np.square(numbers, scratch)
@@ -76,9 +75,23 @@ class RunningSums:
         """Return the sum of squares so far."""
         return _total(self._squares)
 
-    def row_sums(self) -> list[tuple[float, float]]:
-        """Return sum and sum of squares of each row."""
-        return list(zip(_row_totals(self._sums), _row_totals(self._squares), strict=True))
+
+def sums_of_columns(numbers: Float64Array, scratch: Float64Array) -> list[tuple[float, float]]:
+    """Return sum and sum of squares of each column, those that `RunningSums` gives for it alone.
+
+    `numbers` [size, columns], with at most LANES numbers a column and no -0.0, stay; `scratch` has
+    the same shape.
+    """
+    size, folded = len(numbers), numbers
+    if size > _EXACT_SUMS:
+        half, rest = (size + 1) // 2, size // 2
+        np.add(numbers[:rest], numbers[half:], scratch[:rest])
+        scratch[rest:half] = numbers[rest:half]
+        folded = _fold(scratch[:half], _EXACT_SUMS)
+    sums = [math.fsum(column) for column in folded.T.tolist()]
+    np.square(numbers, scratch)
+    squares = [math.fsum(column) for column in _fold(scratch, _EXACT_SUMS).T.tolist()]
+    return list(zip(sums, squares, strict=True))
 
 
 def mean_of(sums: Mapping[int, RunningSums], count: int) -> float:
@@ -139,8 +152,3 @@ def _add_to(lanes: Float64Array, numbers: Float64Array) -> None:
 def _total(lanes: Float64Array) -> float:
     folded: list[float] = _fold(lanes.copy(), _EXACT_SUMS).tolist()
     return math.fsum(folded)
-
-
-def _row_totals(lanes: Float64Array) -> list[float]:
-    folded: list[list[float]] = _fold(lanes.copy(), _EXACT_SUMS).T.tolist()
-    return [math.fsum(row) for row in folded]

@@ -6,31 +6,21 @@ or events. A call into numpy costs as much as a small tensor does; side by side 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from tracediff.events.digest import TensorDigest
+from tracediff.events.digest import TensorDigest, stored_bytes
 from tracediff.events.element_types import Array, ElementType, decode, resolve_element_type
 from tracediff.recording.decimals import Number, print_numbers
-from tracediff.recording.flat_tensor import BLOCK
+from tracediff.recording.flat_tensor import BLOCK, cut
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.scratch import Workspace
-from tracediff.recording.sketch import (
-    BUCKETS,
-    SKETCH_SEED,
-    SketchSums,
-    draw_placements,
-    draw_tape,
-    row_sketches_of,
-)
-from tracediff.recording.statistics import RunningSums, mean_of_sum, norm_of_squares
+from tracediff.recording.sketch import SKETCH_SEED, sketch_columns
+from tracediff.recording.statistics import LANES, mean_of_sum, norm_of_squares, sums_of_columns
 from tracediff.recording.summary import TensorSummary, summarise_tensor
-
-_AT_ONCE = BLOCK
-"""Numbers side by side, at most: what a workspace holds, and a core's cache."""
 
 _FEWEST = 3
 """Tensors from which sharing is worth its set-up."""
@@ -61,39 +51,37 @@ def summarise_all(
     `workspace` is memory that the calling thread keeps.
     """
     workspace = workspace or Workspace()
-    found: dict[int, TensorSummary] = {}
-    groups: dict[_Kind, list[int]] = {}
-    for place, held in enumerate(tensors):
-        kind = _kind_of(held)
-        if kind is not None:
-            groups.setdefault(kind, []).append(place)
-    for kind, places in groups.items():
-        if len(places) >= _FEWEST:
-            for some in _portions(places, max(1, _AT_ONCE // kind.size)):
-                shared = _summarise_rows(kind, [tensors[place].array for place in some], workspace)
-                found.update(
-                    (place, summary)
-                    for place, summary in zip(some, shared, strict=True)
-                    if summary is not None
-                )
+    found: list[TensorSummary | None] = [None] * len(tensors)
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place, (array, dtype, level) in enumerate(tensors):
+        contiguous = array.flags.c_contiguous
+        alike = (array.dtype, array.size, contiguous, dtype, level.name, level.values_up_to)
+        groups.setdefault(alike, []).append(place)
+    for places in groups.values():
+        kind = _kind_of(tensors[places[0]]) if len(places) >= _FEWEST else None
+        if kind is None:
+            continue
+        shared = _summarise_rows(kind, [tensors[place].array for place in places], workspace)
+        for place, summary in zip(places, shared, strict=True):
+            found[place] = summary
     return [
-        found.get(place)
+        summary
         or summarise_tensor(
             held.array, dtype=held.dtype, level=held.level, threads=1, workspace=workspace
         )
-        for place, held in enumerate(tensors)
+        for held, summary in zip(tensors, found, strict=True)
     ]
 
 
 def _kind_of(held: Held) -> _Kind | None:
     """Return what a tensor has to share, None where it is done alone.
 
-    Shared are contiguous tensors of real floating-point numbers below 64 bits, in one block, of
-    which no values are kept.
+    Shared are contiguous tensors of real floating-point numbers below 64 bits, at most one for
+    each lane of the sums, of which no values are kept.
     """
     array, level = held.array, held.level
     valued = level.name != "digest" and array.size <= level.values_up_to
-    if valued or not 0 < array.size <= BLOCK or not array.flags.c_contiguous:
+    if valued or not 0 < array.size <= LANES or not array.flags.c_contiguous:
         return None
     element, _ = resolve_element_type(array, held.dtype)
     if element.layout is None or element.component.itemsize > 4 or element.components > 1:
@@ -101,37 +89,28 @@ def _kind_of(held: Held) -> _Kind | None:
     return _Kind(element, array.size, level.name != "digest") if array.dtype.isnative else None
 
 
-def _portions(places: list[int], length: int) -> Iterator[list[int]]:
-    for start in range(0, len(places), length):
-        yield places[start : start + length]
-
-
 def _summarise_rows(
     kind: _Kind, arrays: list[Array], workspace: Workspace
 ) -> list[TensorSummary | None]:
     """Return the summaries; None for a tensor with -0.0 or with what is not finite."""
     element, size = kind.element, kind.size
-    rows: Array = np.empty((len(arrays), size), element.component)
-    for row, array in zip(rows, arrays, strict=True):
-        row[...] = array.reshape(-1).view(element.component)
+    storage = element.storage  # of raw bits, not the type that the array itself has
+    rows: Array = np.concatenate([array.reshape(-1).view(storage) for array in arrays])
+    rows = rows.reshape(-1, size)
     lows, highs, ordinary = _bounds(element, rows)
-    numbers, scratch = (
-        room[: rows.size].reshape(size, -1) for room in (workspace.numbers, workspace.scratch)
-    )
-    decode(element, rows.T, numbers)
-    numbers[:, ~ordinary] = 0.0
-    sums = RunningSums(size, len(arrays))
-    sums.add(numbers, scratch)
-    sketches: list[tuple[Number, ...] | None] = [None] * len(arrays)
-    if kind.sketched:
-        sketches = [*_sketch_rows(numbers)]
+    sums: list[tuple[float, float]] = []
+    sketches: list[tuple[Number, ...] | None] = []
+    for start, stop in cut(0, len(rows), max(1, BLOCK // size)):
+        _reduce_rows(kind, rows[start:stop], ordinary[start:stop], workspace, sums, sketches)
+    stored, width = stored_bytes(rows), rows.itemsize * size
     found: list[TensorSummary | None] = []
-    for place, (total, squares) in enumerate(sums.row_sums()):
-        if not ordinary[place]:
+    for place, (array, is_ordinary) in enumerate(zip(arrays, ordinary.tolist(), strict=True)):
+        if not is_ordinary:
             found.append(None)
             continue
-        digest = TensorDigest(element.name, arrays[place].shape)
-        digest.update(rows[place])
+        digest = TensorDigest(element.name, array.shape)
+        digest.update_bytes(stored[place * width : (place + 1) * width])
+        total, squares = sums[place]
         stats: dict[str, Number] = {
             "finite": size,
             "min": lows[place],
@@ -139,19 +118,35 @@ def _summarise_rows(
             "mean": mean_of_sum(total, size),
             "l2": norm_of_squares(squares),
         }
-        shape = arrays[place].shape
         found.append(
-            TensorSummary(element.name, shape, digest.text(), stats, sketches[place], None)
+            TensorSummary(element.name, array.shape, digest.text(), stats, sketches[place], None)
         )
     return found
 
 
-def _sketch_rows(numbers: Array) -> list[tuple[Number, ...]]:
-    """Return the sketch of each column of `numbers`, which are overwritten."""
-    size, columns = numbers.shape
-    sums = SketchSums(draw_tape(SKETCH_SEED), size, columns)
-    sums.add(numbers, draw_placements(SKETCH_SEED, 0, 1)[0] if size > BUCKETS else None)
-    return row_sketches_of(sums)
+def _reduce_rows(
+    kind: _Kind,
+    rows: Array,
+    ordinary: Array,
+    workspace: Workspace,
+    sums: list[tuple[float, float]],
+    sketches: list[tuple[Number, ...] | None],
+) -> None:
+    """Add sum, sum of squares and sketch of some rows to those found.
+
+    Each row becomes a column: folding in halves then adds long stretches of memory to each other.
+    """
+    numbers, scratch = (
+        room[: rows.size].reshape(kind.size, -1) for room in (workspace.numbers, workspace.scratch)
+    )
+    decode(kind.element, rows.T, numbers)
+    if not ordinary.all():
+        numbers[:, ~ordinary] = 0.0
+    sums += sums_of_columns(numbers, scratch)
+    if kind.sketched:
+        sketches += sketch_columns(SKETCH_SEED, numbers, workspace)
+    else:
+        sketches += [None] * len(rows)
 
 
 def _bounds(
@@ -175,8 +170,6 @@ def _bounds(
     ordinary = finite & (wide_least != -layout.sign_bit)
     lows = np.where(wide_least < 0, most_negative, least.view(layout.unsigned))
     highs = np.where(wide_most < 0, least.view(layout.unsigned), most.view(layout.unsigned))
-    return (*(_printed(element, bits) for bits in (lows, highs)), ordinary)
-
-
-def _printed(element: ElementType, bits: Array) -> tuple[Number, ...]:
-    return print_numbers(element, bits.view(element.component))
+    bits: Array = np.concatenate([lows, highs]).astype(layout.unsigned, copy=False)
+    printed = print_numbers(element, bits.view(element.component))
+    return printed[: len(rows)], printed[len(rows) :], ordinary

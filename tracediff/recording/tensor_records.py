@@ -13,6 +13,7 @@ import numpy as np
 
 from tracediff.errors import UsageError
 from tracediff.events.checks import InvalidField, check_name
+from tracediff.events.element_types import resolve_element_type
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.plain import plain_json
 from tracediff.recording.recordable import Snapshot, Summarised, Tensor
@@ -61,12 +62,12 @@ class TensorRecorder:
 
     def complete(self) -> None:
         """Fill in the records of all snapshots; one thread at a time."""
-        from tracediff.recording.summaries import Held, summarise_all
-
+        if not self._waiting:
+            return
         with self._lock:
             waiting, self._waiting, self.held_bytes = self._waiting, [], 0
-        if not waiting:
-            return
+        from tracediff.recording.summaries import Held, summarise_all
+
         self._workspace = self._workspace or Workspace()
         snapshots = {id(snapshot): snapshot for _, snapshot in waiting}  # one may be in two events
         held = [Held(s.array, s.dtype, s.level or self._level) for s in snapshots.values()]
@@ -79,7 +80,9 @@ class TensorRecorder:
         if not isinstance(value, Tensor | Snapshot | Summarised):
             value = Tensor(value)
         record: Record = {"name": name}
-        record["logical"] = plain_json(value.logical, f"{section}[{name}].logical")
+        record["logical"] = (
+            plain_json(value.logical, f"{section}[{name}].logical") if value.logical else {}
+        )
         match value:
             case Snapshot():
                 self._wait(name, record, value)
@@ -90,8 +93,6 @@ class TensorRecorder:
         return record
 
     def _wait(self, name: str, record: Record, snapshot: Snapshot) -> None:
-        from tracediff.events.element_types import resolve_element_type
-
         try:
             resolve_element_type(snapshot.array, snapshot.dtype)
         except TypeError as error:

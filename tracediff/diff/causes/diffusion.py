@@ -20,8 +20,9 @@ from tracediff.diff.causes.linear import (
     fit_two_factors,
     vectors,
 )
-from tracediff.diff.causes.numeric import proven, same_numbers
+from tracediff.diff.causes.numeric import same_numbers
 from tracediff.diff.result import MISSING, Cause
+from tracediff.events.digest import is_proof
 
 _AGREEMENT: Final = 1e-3
 """How closely solved factors must satisfy the formula that relates them."""
@@ -60,7 +61,7 @@ def exchanged_batch(findings: Findings) -> Cause | None:
     agree = [
         key
         for key in parts
-        if mine[key]["digest"] == other[key]["digest"] and proven(mine[key], other[key])
+        if mine[key]["digest"] == other[key]["digest"] and is_proof(mine[key]["digest"])
     ]
     if records[0]["shape"][:1] != [2] or len(agree) != 2 or agree != parts:
         return None
@@ -161,7 +162,11 @@ def _exchanged_with(
             mine[name]["digest"] == other[twin]["digest"]
             and mine[twin]["digest"] == other[name]["digest"]
         )
-        if crosswise and proven(mine[name], mine[twin]) and mine[name]["digest"] != mine[twin]["digest"]:
+        if (
+            crosswise
+            and is_proof(mine[name]["digest"])
+            and mine[name]["digest"] != mine[twin]["digest"]
+        ):
             return twin
     return None
 

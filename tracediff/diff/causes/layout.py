@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tracediff.diff.causes.findings import Findings, Record
 from tracediff.diff.causes.numeric import (
-    proven,
+    own_statistics,
     same_elements,
     same_numbers,
     tensor_records,
@@ -81,7 +81,7 @@ def _layout_change(left: Record, right: Record) -> str | None:
         if same_elements(*values):
             return reshaped
         return transposed if _is_transposed(left["shape"], right["shape"], *values) else None
-    if not proven(left, right):
+    if not own_statistics(left, right):
         return None
     if left["stats"] == right["stats"]:  # sums in a fixed order: the order is the same
         return reshaped

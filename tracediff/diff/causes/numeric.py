@@ -10,7 +10,7 @@ from typing import Any, Final
 from tracediff.diff.causes.findings import Findings, Record
 from tracediff.diff.causes.linear import fit_factor, vectors
 from tracediff.diff.result import Cause
-from tracediff.events.digest import is_proof
+from tracediff.events.digest import DIGEST_PREFIX
 
 _SMALLEST_CHANGE: Final = 1e-4
 """A factor closer to 1 is noise."""
@@ -68,7 +68,7 @@ def sign_of_zero(findings: Findings) -> Cause | None:
         left, right = (dict(record["stats"]) for record in records)
         zeros = left.pop("neg_zero", 0), right.pop("neg_zero", 0)
         same = left == right and records[0].get("sketch") == records[1].get("sketch")
-        same = same and proven(*records)
+        same = same and own_statistics(*records)
         if not same or zeros[0] == zeros[1]:
             return None
     elif not same_elements(*values):
@@ -129,7 +129,7 @@ def same_numbers(left: Record, right: Record) -> bool:
     if values is not None:
         mine, other = (Counter(map(repr, side)) for side in values)
         return mine == other
-    if not proven(left, right):
+    if not own_statistics(left, right):
         return False
     mine, other = left["stats"], right["stats"]
     if any(mine.get(key, 0) != other.get(key, 0) for key in _COUNTS):
@@ -146,12 +146,12 @@ def same_numbers(left: Record, right: Record) -> bool:
     )
 
 
-def proven(left: Record, right: Record) -> bool:
-    """Whether both digests are of the elements, so that the statistics are tracediff's own.
+def own_statistics(left: Record, right: Record) -> bool:
+    """Whether tracediff made the statistics of both, as its own digest shows.
 
     Those of another tool's dump are rounded: equal ones show nothing about single elements.
     """
-    return is_proof(left["digest"]) and is_proof(right["digest"])
+    return all(record["digest"].startswith(DIGEST_PREFIX) for record in (left, right))
 
 
 def tensor_records(findings: Findings) -> tuple[Record, Record] | None:

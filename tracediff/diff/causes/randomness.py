@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -64,12 +65,14 @@ def _seed_agrees(findings: Findings, algorithms: Sequence[Any]) -> bool:
     After the seed it holds a mark of the state from which one counts, then how often the state was
     set; where it was set just now, seed and mark of the new state. Other keys are seed throughout.
     """
-    _, at, _, *place = (*findings.path, None, None)[:4]
-    if not isinstance(at, int) or algorithms[at] != _TWISTER:
+    at = findings.path[1]
+    assert isinstance(at, int)
+    mine, other = (drawn[at] for drawn in findings.sections("rng"))
+    if algorithms[at] != _TWISTER:
         return False
-    is_new = findings.sections("rng")[0][at].get("transform") == _SET_ANEW
-    seeds = (0, 2) if is_new else (0,)
-    return place != [None] and place[0] not in seeds
+    pairs = enumerate(zip_longest(mine["key"], other["key"]))
+    place = next((place for place, (left, right) in pairs if left != right), 0)
+    return place not in ((0, 2) if mine.get("transform") == _SET_ANEW else (0,))
 
 
 def drawn_numbers(findings: Findings) -> Cause | None:

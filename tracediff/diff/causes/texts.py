@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tracediff.diff.causes.findings import Findings
-from tracediff.diff.result import MISSING, Cause
+from tracediff.diff.result import Cause
 from tracediff.events import Event
 from tracediff.events.text import text_from_json, text_to_json
 
 _TEXT_LEAVES: Final = ("text", "b64")
 _PIECE_LEAVES: Final = (*_TEXT_LEAVES, "sequence_no")
 _ID_LEAVES: Final = ("input_ids", "attention_mask")
-_PROMPTS: Final[Mapping[str, str]] = MappingProxyType(
-    {"text_ids": "prompt", "negative_ids": "negative_prompt"}
-)
+_PROMPTS: Final = (("text_ids", "prompt"), ("negative_ids", "negative_prompt"))
 """The beginning of the names of ids in a state, and of the texts they are made of."""
 
 _TEXT: Final = "text"
+_RENDERED: Final = "context.rendered"
 _TRANSPORT: Final = "transport"
 _NEAREST: Final = 3
 """How many ancestors are looked at: a choice, the end of the generation, its summary."""
@@ -27,8 +25,9 @@ _NEAREST: Final = 3
 
 def tokenizer(findings: Findings) -> Cause | None:
     """The same text gave other ids, or the ids differ because their text does."""
-    difference = findings.first.difference
-    if not _are_ids(findings) or MISSING in (difference.left, difference.right):
+    if not _are_ids(findings) or not all(
+        findings.leaf in section for section in findings.sections(findings.first.check)
+    ):
         return None
     texts = _texts_of_ids(findings)
     if texts is None:
@@ -50,18 +49,22 @@ def tokenizer(findings: Findings) -> Cause | None:
 def _are_ids(findings: Findings) -> bool:
     if findings.first.check == "choice":
         return findings.leaf in _ID_LEAVES
-    return findings.first.check == "state" and findings.leaf.startswith((*_PROMPTS,))
+    return findings.first.check == "state" and findings.leaf.startswith(
+        tuple(ids for ids, _ in _PROMPTS)
+    )
 
 
 def _texts_of_ids(findings: Findings) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Return the texts that the differing ids were made of, by side and name; None for none.
 
-    In a state they stand beside the ids; before a choice, an ancestor has made the text, and it is
-    the same: a difference in it would have come first.
+    In a state they stand beside the ids. Before a choice an ancestor has rendered the text, and it
+    is the same, since a difference in it would have come first; or it says that there is none.
     """
     if findings.first.check == "choice":
-        return ({}, {}) if any(_TEXT in choice for choice in _earlier_choices(findings)) else None
-    prompt = next(name for ids, name in _PROMPTS.items() if findings.leaf.startswith(ids))
+        rendered = (event for event in _earlier(findings) if event.event_type == _RENDERED)
+        is_there = all(_TEXT in event.payload.get("choice", {}) for event in rendered)
+        return ({}, {}) if is_there else None
+    prompt = next(text for ids, text in _PROMPTS if findings.leaf.startswith(ids))
     mine, other = (
         {key: value for key, value in state.items() if key.startswith(prompt)}
         for state in findings.sections("state")
@@ -69,13 +72,14 @@ def _texts_of_ids(findings: Findings) -> tuple[dict[str, Any], dict[str, Any]] |
     return mine, other
 
 
-def _earlier_choices(findings: Findings) -> Iterator[Mapping[str, Any]]:
+def _earlier(findings: Findings) -> Iterator[Event]:
+    """Yield the nearest ancestors of left's event."""
     known = {event.event_id: event for event in findings.left_trace.events()}
     event = findings.left
     for _ in range(_NEAREST):
         event = None if event is None else known.get(event.parent_event_id or "")
         if event is not None:
-            yield event.payload.get("choice", {})
+            yield event
 
 
 def rendered_input(findings: Findings) -> Cause | None:
@@ -156,13 +160,12 @@ def _flat(ids: Any) -> list[Any]:
 def _is_made_of_tokens(findings: Findings) -> bool:
     """Whether tokens were chosen by one of the nearest ancestors, or anywhere for what is sent."""
     if findings.component == _TRANSPORT:
-        return any(
-            _is_choice(event.payload.get("choice", {})) for event in findings.left_trace.events()
-        )
-    return any(map(_is_choice, _earlier_choices(findings)))
+        return any(map(_chooses, findings.left_trace.events()))
+    return any(map(_chooses, _earlier(findings)))
 
 
-def _is_choice(choice: Mapping[str, Any]) -> bool:
+def _chooses(event: Event) -> bool:
+    choice = event.payload.get("choice", {})
     return "token_id" in choice or "steps" in choice
 
 
