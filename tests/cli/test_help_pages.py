@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from tracediff.cli.app import COMMANDS, app
 from tracediff.cli.help_pages import join_lines
-from tracediff.cli.import_command import KINDS
+from tracediff.cli.import_command import ImportGroup
 
-PAGES = [[], *([name] for name in COMMANDS), *(["import", kind] for kind in KINDS)]
+PAGES = [[], *([name] for name in COMMANDS), *(["import", kind] for kind in ImportGroup.names)]
 
 
 def help_page(*command: str) -> str:

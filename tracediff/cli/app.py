@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from tracediff.cli.help_pages import tidy_help
 from tracediff.cli.interruption import COULD_NOT_SAY, raised_interruptions
+from tracediff.cli.lazy_group import LazyGroup
 from tracediff.cli.streams import OutputLost
-from tracediff.errors import TracediffError, UsageError
-from tracediff.suggestions import suggest
+from tracediff.errors import TracediffError
 
 COMMANDS = (
     *("run", "diff", "gate", "check", "show", "list", "map", "calibrate"),
@@ -25,33 +23,17 @@ COMMANDS = (
 )
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(LazyGroup):
     """Lists the commands without loading them, and guards every one against unclear failures."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands' names in the order in which they are used."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return one command, loading its module; None for an unknown name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"tracediff.cli.{cmd_name}_command")
-        command = typer.main.get_command(module.command)
-        command.name = cmd_name
-        tidy_help(command, ctx)
-        return command
+    names = COMMANDS
+    modules = "tracediff.cli.{}_command"
+    unknown = "there is no command {}"
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help page of the group itself."""
         tidy_help(self, ctx)
         super().format_help(ctx, formatter)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the named command and its arguments; raise UsageError with near matches."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            raise UsageError(f"there is no command {args[0]!r}; {suggest(args[0], COMMANDS)}")
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; whatever goes wrong becomes one line on stderr and exit status 2."""
