@@ -1,3 +1,23 @@
-"""Loads pytest's own means of testing plugins, which only the outermost conftest can."""
+"""What every test starts from: pytest's means of testing plugins, and a neutral environment."""
+
+from collections.abc import Iterator
+
+import pytest
 
 pytest_plugins = ["pytester"]
+
+# Colours and encodings (rich and typer read them), and what a CI service announces.
+DECISIVE = (
+    *("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TERMINAL_WIDTH", "COLUMNS", "LINES"),
+    *("PYTHONIOENCODING", "TYPER_USE_RICH", "_TYPER_FORCE_DISABLE_TERMINAL"),
+    *("GITHUB_ACTIONS", "GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY"),
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def neutral_environment() -> Iterator[None]:
+    """Run every test, and what it starts, as in a plain terminal, wherever the suite runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in DECISIVE:
+            patch.delenv(name, raising=False)
+        yield

@@ -19,9 +19,11 @@ Write = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)
-def without_other_plugins(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep plugins out that take a second to load for every run."""
+def plain_runs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep plugins out that take a second to load, and pytest's longer summary on CI services."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:anyio")
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

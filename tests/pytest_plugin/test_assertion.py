@@ -50,7 +50,8 @@ def test_commands_can_be_copied(project: pytest.Pytester, monkeypatch: pytest.Mo
     edit(project, "np.sin(x)", "np.sin(x) + (step == 1)")
     base = project.path / ("a-folder-with-a-long-name-" * 4)
     lines = project.runpytest_inprocess(f"--basetemp={base}").outlines
-    commands = [line[line.index("tracediff ") :] for line in lines if "  tracediff " in line]
+    message = [line for line in lines if line.startswith("E  ")]
+    commands = [line[line.index("tracediff ") :] for line in message if "  tracediff " in line]
     assert [command.split()[1] for command in commands] == ["show", "diff"]
     monkeypatch.chdir(project.path)
     for command, said in zip(commands, ["e01", "DIVERGED"], strict=True):
