@@ -1,12 +1,12 @@
 """What recording a model of 110 million parameters costs, as ratios to the plain run.
 
-    python tests/benchmarks/torch_hooks.py [--rounds N] [--threads N] [--debugger]
+    python tests/benchmarks/torch_hooks.py [--rounds N] [--threads N] [--peers]
 
 A random Llama-style model reads 256 tokens and decodes 16 more, plain and recorded in turns within
 one process; of several rounds the fastest counts, by wall clock and by processor time. Beside them
 stands a hook written by hand that hashes the same outputs with SHA-256 and keeps nothing else, and,
-with --debugger, `model_addition_debugger_context` of transformers. The last lines say how much
-memory a process of its own needed at most (on Linux), and how long the events are.
+with --peers, other tools that are installed (one run each: they take long). The last lines say how
+much memory a process of its own needed at most (on Linux), and how long the events are.
 """
 
 import argparse
@@ -17,10 +17,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch_peers import find_peers
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from tracediff import Recorder
@@ -110,15 +112,6 @@ def measure(model: Any, way: Callable[[], Any]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - processor
 
 
-def debugger(folder: Path) -> Callable[[Any], Any] | None:
-    """Return transformers' own debugger, None where this version has none."""
-    try:
-        from transformers.model_debugging_utils import model_addition_debugger_context
-    except ImportError:
-        return None
-    return lambda model: model_addition_debugger_context(model, debug_path=str(folder))
-
-
 def forget_peak() -> None:
     """Have the system forget how much memory was needed so far: building the model needs most."""
     Path("/proc/self/clear_refs").write_text("5", "ascii")
@@ -137,22 +130,38 @@ def peak_memory(name: str) -> float:
     return float(done.stdout.split()[-1]) / 1024
 
 
-def print_times(model: Any, folder: Path, rounds: int) -> None:
+def print_times(model: Any, folder: Path, rounds: int) -> tuple[float, float]:
+    """Print what each way takes; return what the plain run does."""
     found: dict[str, list[tuple[float, float]]] = {}
     generate(model)
     for _ in range(rounds):
         for name, way in ways(model, folder).items():
             found.setdefault(name, []).append(measure(model, way))
-    plain = [min(column) for column in zip(*found["plain"], strict=True)]
-    print(f"{'':20} {'wall s':>8} {'ratio':>6} {'cpu s':>8} {'ratio':>6}  bar")
+    plain = fastest(found["plain"])
+    print(f"{'':21} {'wall s':>8} {'ratio':>6} {'cpu s':>8} {'ratio':>6}  bar")
     for name, times in found.items():
-        wall, processor = (min(column) for column in zip(*times, strict=True))
-        bar = f"{BARS[name]:.2f}" if name in BARS else ""
-        ratios = wall / plain[0], processor / plain[1]
-        print(f"{name:20} {wall:8.3f} {ratios[0]:6.2f} {processor:8.3f} {ratios[1]:6.2f}  {bar}")
+        print_row(name, fastest(times), plain)
     start = time.perf_counter()
     identify_parameters(model)
-    print(f"parameters, once     {time.perf_counter() - start:8.3f}")
+    print(f"parameters, once      {time.perf_counter() - start:8.3f}")
+    return plain
+
+
+def fastest(times: list[tuple[float, float]]) -> tuple[float, float]:
+    wall, processor = zip(*times, strict=True)
+    return min(wall), min(processor)
+
+
+def print_row(name: str, times: tuple[float, float], plain: tuple[float, float]) -> None:
+    wall, processor = times
+    bar = f"{BARS[name]:.2f}" if name in BARS else ""
+    ratios = wall / plain[0], processor / plain[1]
+    print(f"{name:21} {wall:8.3f} {ratios[0]:6.2f} {processor:8.3f} {ratios[1]:6.2f}  {bar}")
+
+
+def print_peers(model: Any, folder: Path, plain: tuple[float, float]) -> None:
+    for name, peer in find_peers(folder).items():
+        print_row(name, measure(model, partial(peer, model)), plain)
 
 
 def print_sizes(folder: Path) -> None:
@@ -166,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--debugger", action="store_true")
+    parser.add_argument("--peers", action="store_true")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -180,11 +189,10 @@ def main() -> None:
             measure(model, ways(model, folder)[options.only])
             print(peak())
             return
-        print_times(model, folder, options.rounds)
+        plain = print_times(model, folder, options.rounds)
+        if options.peers:
+            print_peers(model, folder, plain)
         print_sizes(folder)
-        if options.debugger and (context := debugger(folder)) is not None:
-            wall, _ = measure(model, lambda: context(model))
-            print(f"transformers debugger {wall:7.3f} s")
     memory = {
         name: peak_memory(name) for name in ("plain", "digest, outputs", "sketch, inputs too")
     }

@@ -17,7 +17,8 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'tracediff
 from tracediff import Outcome, Recorder, Trace, TraceDiff, diff_traces  # noqa: E402
 from tracediff.contracts.check import check_trace  # noqa: E402
 from tracediff.errors import UsageError  # noqa: E402
-from tracediff.integrations.torch_modules import ModuleRecording, record_module  # noqa: E402
+from tracediff.integrations.torch_modules import record_module  # noqa: E402
+from tracediff.integrations.torch_recording import ModuleRecording  # noqa: E402
 from tracediff.recording.sinks import MemorySink  # noqa: E402
 
 pytestmark = pytest.mark.torch

@@ -25,15 +25,41 @@ _CALL: Final = torch.nn.Module._call_impl.__code__
 _DEFAULT_NAME: Final = re.compile(r"(Thread|Dummy|ThreadPoolExecutor)-\d|asyncio_\d")
 
 
+class Passage:
+    """One call of the outer module: its number, and how often each module was called in it."""
+
+    __slots__ = ("_ordinals", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._ordinals: dict[str, int] = {}
+
+    def count(self, component: str) -> int:
+        """Return how often a module was called before, and count one more call."""
+        ordinal = self._ordinals.get(component, 0)
+        self._ordinals[component] = ordinal + 1
+        return ordinal
+
+
 @dataclass(slots=True)
 class Call:
-    """One call: the module, its step, how often it was called before in it, what it read."""
+    """One call: the module, its step, what it read, and how often it was called before.
+
+    The ordinal of a call that was met when it was over is None until the call is recorded.
+    """
 
     place: ModulePlace
     step: int
-    ordinal: int
+    passage: Passage
+    ordinal: int | None = None
     inputs: dict[str, Recordable] | None = None
     state: dict[str, Any] | None = None
+
+    def count(self) -> int:
+        """Return the ordinal, counted now if it was not before."""
+        if self.ordinal is None:
+            self.ordinal = self.passage.count(self.place.component)
+        return self.ordinal
 
 
 class Thread:
@@ -47,29 +73,22 @@ class Thread:
         self.seen = SeenTensors()
         self.open: list[Call] = []
         self.workspace = Workspace()
+        self.passage = Passage(0)
         self._passes = 0
-        self._ordinals: dict[str, int] = {}
 
     def enter(self, place: ModulePlace, module: torch.nn.Module) -> Call:
         """Open a call."""
-        call = self.pass_by(place, module)
-        self.open.append(call)
-        return call
-
-    def pass_by(self, place: ModulePlace, module: torch.nn.Module) -> Call:
-        """Return a call that is over already."""
         if place.is_outer and self.open:
             self._close_failed(place, module)
-        is_new = place.is_outer and not self.open  # else the outer module calls itself
-        if is_new:
-            self._passes += 1
         if not self.open:
             self.seen = SeenTensors()
-        if is_new:
-            self._ordinals = {}
-        ordinal = self._ordinals.get(place.component, 0)
-        self._ordinals[place.component] = ordinal + 1
-        return Call(place, self.step, ordinal)
+            if place.is_outer:  # else the outer module calls itself
+                self.passage = Passage(self._passes)
+                self._passes += 1
+        call = Call(place, self.step, self.passage)
+        call.count()
+        self.open.append(call)
+        return call
 
     def _close_failed(self, place: ModulePlace, module: torch.nn.Module) -> None:
         """Close the calls that an exception left open: those of `module` that run no more."""
@@ -83,7 +102,7 @@ class Thread:
     @property
     def step(self) -> int:
         """The step of what happens now: calls of the outer module before this one, or as set."""
-        return max(self._passes - 1, 0) if self.fixed_step is None else self.fixed_step
+        return self.passage.number if self.fixed_step is None else self.fixed_step
 
     def leave(self, place: ModulePlace) -> Call | None:
         """Close the call of `place`, and what an exception left open in it; None without one."""

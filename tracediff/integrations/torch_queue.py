@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from tracediff.integrations.torch_calls import Call, Thread
+from tracediff.integrations.torch_calls import Call, Passage, Thread
+from tracediff.integrations.torch_places import ModulePlace
 from tracediff.integrations.torch_random import Look
-from tracediff.integrations.torch_tensors import PlainCopy
 from tracediff.recording.recorder import Recorder
 
 DRAWN: Final = "random.drawn"
@@ -25,14 +25,29 @@ MOST_BYTES: Final = 4 << 20
 
 
 class Returned(NamedTuple):
-    """A call that gave one small tensor: all that has to be kept of it before it goes on."""
+    """A call that gave one small float32 tensor: all that has to be kept of it before it goes on.
+
+    `call` is None where nothing was known of the call before it returned; `stored` are the numbers
+    in C order.
+    """
 
     thread: Thread
-    call: Call
+    call: Call | None
+    place: ModulePlace
+    passage: Passage
+    fixed_step: int | None
     several: bool
     look: Look
-    copy: PlainCopy
+    stored: bytes
+    shape: tuple[int, ...]
     training: bool
+
+    def described_call(self) -> Call:
+        """Return the call."""
+        if self.call is not None:
+            return self.call
+        step = self.passage.number if self.fixed_step is None else self.fixed_step
+        return Call(self.place, step, self.passage)
 
 
 class Told(NamedTuple):
@@ -63,12 +78,11 @@ class CallQueue:
         self._lock = threading.RLock()
         self.first_event = ""
 
-    def add(self, item: Returned | Told) -> None:
-        """Take the next event; `several` says that threads make calls at once."""
+    def add(self, item: Returned | Told, size: int = 0) -> None:
+        """Take the next event, which holds `size` bytes; `several`: threads make calls at once."""
         self._waiting.append(item)
-        if isinstance(item, Returned):
-            self._held_bytes += len(item.copy.stored)
-        if len(self._waiting) >= MOST_CALLS or self._held_bytes > MOST_BYTES:
+        self._held_bytes += size
+        if self._held_bytes > MOST_BYTES or len(self._waiting) >= MOST_CALLS:
             self.flush()
 
     def flush(self) -> None:
@@ -91,8 +105,8 @@ class CallQueue:
             found["rng"] = draws
         elif event_type == DRAWN:
             return
-        if call.ordinal:
-            found["state"] = {"call": call.ordinal, **found.get("state", {})}
+        if ordinal := call.count():
+            found["state"] = {"call": ordinal, **found.get("state", {})}
         # A single thread's events follow whatever was recorded before; of several threads, each
         # follows its own.
         thread.last_event = self._recorder.event(

@@ -55,17 +55,16 @@ class _Twister:
 class Look:
     """The states of a ledger's generators at one moment, until it is known what was drawn."""
 
-    __slots__ = ("_ledger", "found", "states")
+    __slots__ = ("found", "ledger", "states")
 
-    def __init__(self, ledger: RandomLedger, states: list[torch.Tensor]) -> None:
-        self._ledger = ledger
-        self.states = states
-        self.found: list[Draw] | None = None
+    ledger: RandomLedger
+    states: list[torch.Tensor]
+    found: list[Draw] | None
 
     def draws(self) -> list[Draw]:
         """Return what was drawn between the look before this one and this one."""
         if self.found is None:
-            self._ledger.resolve()
+            self.ledger.resolve()
         return self.found or []
 
 
@@ -78,6 +77,8 @@ class RandomLedger:
     def __init__(self, named: Mapping[str, torch.Generator] | None = None) -> None:
         self._generators = {"cpu": torch.default_generator, **(named or {})}
         self._states = {name: _state(held) for name, held in self._generators.items()}
+        self._reads = [held.get_state for held in self._generators.values()]
+        self._may_use_cuda = torch.cuda.is_available()
         self._origins: dict[str, tuple[int, int]] = {}
         self._replacements: Counter[str] = Counter()
         self._looks: list[Look] = []
@@ -92,9 +93,11 @@ class RandomLedger:
 
         Between two kernels of a model, comparing the states takes longer than reading them.
         """
-        if _cuda_is_initialized():
+        if self._may_use_cuda and _cuda_is_initialized():
             self._add_cuda()
-        look = Look(self, [held.get_state() for held in self._generators.values()])
+        look = Look()  # without a constructor's frame: see above
+        look.ledger, look.found = self, None
+        look.states = [read() for read in self._reads]
         self._looks.append(look)
         return look
 
@@ -120,6 +123,7 @@ class RandomLedger:
             if f"cuda:{index}" not in self._generators:
                 self._generators[f"cuda:{index}"] = generator
                 self._states[f"cuda:{index}"] = _state(generator)
+                self._reads.append(generator.get_state)
 
     def _draw(self, name: str, generator: torch.Generator, before: bytes, after: bytes) -> Draw:
         if generator.device.type != "cpu":

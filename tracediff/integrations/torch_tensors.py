@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import torch
@@ -97,22 +97,11 @@ def record_tensor(
             yield part, _record(array, dtype, level, workspace)
 
 
-class PlainCopy(NamedTuple):
-    """The numbers of a small float32 tensor in C order, and its extents."""
+def plain_array(tensor: torch.Tensor) -> Array | None:
+    """Return the numbers of the usual small tensor where they are; None where more is to be done.
 
-    stored: bytes
-    shape: tuple[int, ...]
-
-    def snapshot(self, level: TensorLevel) -> Snapshot:
-        """Return it as what a recorder takes."""
-        return Snapshot(np.frombuffer(self.stored, np.float32).reshape(self.shape), level=level)
-
-
-def copy_plain(tensor: torch.Tensor) -> PlainCopy | None:
-    """Copy the usual small tensor, at once; None where more is to be looked at.
-
-    Its snapshot is the one that `record_tensor` gives for a dense float32 tensor in the memory of
-    the CPU. Bytes are copied faster than an array is made.
+    A snapshot of them is the one that `record_tensor` gives for a dense float32 tensor in the
+    memory of the CPU, of 1 to BLOCK numbers.
     """
     if tensor.dtype is not _FLOAT32:
         return None
@@ -121,13 +110,21 @@ def copy_plain(tensor: torch.Tensor) -> PlainCopy | None:
         array: Array = (tensor.detach() if tensor.requires_grad else tensor).numpy()
     except (RuntimeError, TypeError):
         return None
-    return PlainCopy(array.tobytes(), array.shape) if 0 < array.size <= BLOCK else None
+    return array if 0 < array.size <= BLOCK else None
+
+
+def stored_snapshot(stored: bytes, shape: tuple[int, ...], level: TensorLevel) -> Snapshot:
+    """Return the snapshot of float32 numbers from their bytes, in C order.
+
+    Bytes are copied faster than an array is made.
+    """
+    return Snapshot(np.frombuffer(stored, np.float32).reshape(shape), level=level)
 
 
 def snapshot_plain(tensor: torch.Tensor, level: TensorLevel) -> Snapshot | None:
-    """Return the snapshot of what `copy_plain` copies, None for anything else."""
-    copy = copy_plain(tensor)
-    return None if copy is None else copy.snapshot(level)
+    """Return the snapshot of what `plain_array` returns, None for anything else."""
+    array = plain_array(tensor)
+    return None if array is None else stored_snapshot(array.tobytes(), array.shape, level)
 
 
 def dense_parts(name: str, tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:

@@ -15,6 +15,7 @@ from tracediff.events.event import PRIVATE_PREFIX, SECTIONS
 from tracediff.events.validity import InvalidField, check_payload
 
 _Arrange = Callable[[Any], Any]
+_Entry = tuple[str, _Arrange]
 
 _TRACE_KEYS = (
     "format",
@@ -87,26 +88,26 @@ def _record(
     """Return a function that puts the keys of a record, and of the records in it, in order."""
 
     @lru_cache(maxsize=256)
-    def order_keys(keys: tuple[Any, ...]) -> tuple[str, ...] | None:
-        """Return `keys` in order, or None if they are."""
+    def plan(keys: tuple[Any, ...]) -> tuple[tuple[str, ...] | None, tuple[_Entry, ...]]:
+        """Return `keys` in order, or None if they are, and the records in it to arrange."""
         private = [key for key in keys if str(key).startswith(PRIVATE_PREFIX)]
         arranged = (*(key for key in order if key in keys), *private)
         if len(arranged) != len(keys):
             unknown = next(key for key in keys if key not in arranged)
             raise _UnknownKey(str(unknown), f"unknown key; known are {', '.join(order)}")
-        return None if arranged == keys else arranged
+        entries = tuple((key, inner[key]) for key in arranged if key in inner)
+        return None if arranged == keys else arranged, entries
 
     def arrange(found: Any) -> Any:
         if type(found) is not dict:
             return found  # refused when it is written
-        arranged = order_keys(tuple(found))
+        arranged, entries = plan(tuple(found))
         if arranged is not None:
             found = {key: found[key] for key in arranged}
-        for key, arrange_inner in inner.items():
-            if key in found:
-                item = arrange_inner(found[key])
-                if item is not found[key]:
-                    found = {**found, key: item}
+        for key, arrange_inner in entries:
+            item = arrange_inner(found[key])
+            if item is not found[key]:
+                found = {**found, key: item}
         return found
 
     return arrange

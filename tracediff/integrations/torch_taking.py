@@ -1,0 +1,98 @@
+"""What a recording keeps of the tensors that the calls of modules read and give.
+
+Knows which tensors were seen before, and what was asked to be left out. Must not know hooks,
+events or how a tensor is summarised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+
+from tracediff.events.element_types import Array
+from tracediff.integrations.nested import Leaves
+from tracediff.integrations.torch_calls import Thread
+from tracediff.integrations.torch_conditions import is_discrete, lengths_state
+from tracediff.integrations.torch_places import ModulePlace
+from tracediff.integrations.torch_tensors import plain_array, record_tensor, snapshot_plain
+from tracediff.recording.levels import TensorLevel
+from tracediff.recording.tensor_records import Recordable
+
+Select: TypeAlias = Callable[[str, torch.Tensor], torch.Tensor | None]
+"""Returns what to record of a named tensor, None for nothing."""
+
+
+class TensorTaker:
+    """Makes records of tensors; `notes_seen` says that a tensor is recorded only where it is made.
+
+    `select` and `leave_out` are those of `record_module`.
+    """
+
+    def __init__(
+        self, level: TensorLevel, select: Select | None, leave_out: Sequence[str], notes_seen: bool
+    ) -> None:
+        self._level = level
+        self._select = select
+        self._takes_all = select is None and not leave_out
+        self._notes_seen = notes_seen
+
+    def take_plain(self, thread: Thread, output: object) -> Array | None:
+        """Return the numbers, in place, of a result that is the usual small tensor, else None."""
+        if type(output) is not torch.Tensor or not self._takes_all:
+            return None
+        array = plain_array(output)
+        if array is not None and self._notes_seen:
+            thread.seen.add(output, None)
+        return array
+
+    def take_all(self, thread: Thread, leaves: Leaves) -> dict[str, Recordable]:
+        """Return the records of all tensors."""
+        found: dict[str, Recordable] = {}
+        for name, tensor in leaves.tensors.items():
+            self._take(thread, name, tensor, found)
+        return found
+
+    def take_arguments(
+        self, thread: Thread, place: ModulePlace, leaves: Leaves
+    ) -> tuple[dict[str, Recordable], dict[str, Any]]:
+        """Return the tensors that no recorded module gave, and discrete values, as `state`."""
+        tensors: dict[str, Recordable] = {}
+        state: dict[str, Any] = lengths_state(leaves) if not place.is_leaf else {}
+        arguments: dict[str, Any] = dict(leaves.scalars)
+        for name, tensor in leaves.tensors.items():
+            if thread.seen.is_unchanged(tensor):
+                continue
+            chosen = self._selected(name, tensor)
+            if chosen is not None and is_discrete(chosen):
+                arguments[name] = chosen.tolist()
+                thread.seen.add(tensor, None)
+            else:
+                self._take(thread, f"{place.prefix}{name}", tensor, tensors)
+        if arguments:
+            state["read"] = arguments
+        return tensors, state
+
+    def _take(
+        self, thread: Thread, name: str, tensor: torch.Tensor, found: dict[str, Recordable]
+    ) -> None:
+        """Put the records of a tensor into `found`."""
+        chosen = self._selected(name, tensor)
+        plain = None if chosen is None else snapshot_plain(chosen, self._level)
+        if plain is not None:
+            found[name] = plain
+            if self._notes_seen:
+                thread.seen.add(tensor, None)
+            return
+        known = thread.seen.record_of(tensor)
+        parts: dict[str, Recordable] = {}
+        if chosen is not None:
+            parts.update(
+                record_tensor(name, chosen, self._level, known=known, workspace=thread.workspace)
+            )
+        found.update(parts)
+        thread.seen.add(tensor, parts.get(name))
+
+    def _selected(self, name: str, tensor: torch.Tensor) -> torch.Tensor | None:
+        return tensor if self._select is None else self._select(name, tensor)
