@@ -24,6 +24,8 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from tracediff.errors import UsageError
 
 MOST_LEVELS: Final = 20
@@ -130,6 +132,8 @@ def _plain_text(value: Any) -> Any:
     match value:
         case Enum():
             return f"{type(value).__qualname__}.{value.name}"
+        case np.dtype():
+            return str(value)
         case complex():
             return {"real": value.real, "imaginary": value.imag}
         case bytes() | bytearray() | memoryview():

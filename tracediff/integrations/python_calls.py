@@ -1,7 +1,6 @@
 """Records plain Python: calls of functions, blocks of code, and what a logger is told.
 
-Knows functions and arrays by their form (numpy, JAX, anything numpy can read). Must not know any
-engine.
+Knows functions, blocks and loggers. Must not know any engine or what an array is.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import numpy as np
 
 from tracediff.errors import UsageError
 from tracediff.integrations.nested import Leaves, find_leaves
+from tracediff.integrations.python_arrays import is_array, read_array
 from tracediff.recording.recordable import Snapshot, Tensor
 from tracediff.recording.recorder import Recorder
 from tracediff.recording.tensor_records import Recordable
@@ -27,11 +27,6 @@ FINISHED: Final = "block.finished"
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-
-def is_array(value: object) -> bool:
-    """Whether `value` is an array: it has a dtype and a shape, and numpy can read it."""
-    return all(hasattr(value, name) for name in ("dtype", "shape", "__array__"))
 
 
 def recorded(
@@ -127,7 +122,10 @@ class _Calls:
     def end(self, begun: _Begun, result: Any) -> None:
         """Record a call that returned."""
         given = find_leaves("output", result, is_array, leave_out=self._leave_out)
-        tensors = {key: Tensor(_readable(array)) for key, array in given.tensors.items()}
+        tensors: dict[str, Recordable] = {}
+        for key, array in given.tensors.items():
+            numbers, logical = read_array(key, array)
+            tensors[key] = Tensor(numbers, logical)
         self._recorder.event(
             self._name,
             CALLED,
@@ -237,18 +235,9 @@ def _leaves_of(values: Mapping[str, Any]) -> Leaves:
     return leaves
 
 
-def _readable(array: Any) -> Any:
-    """Return an array without its gradients, which keep numpy from reading one of torch."""
-    detach = getattr(array, "detach", None)
-    return array if detach is None else detach()
-
-
 def _snapshots(leaves: Leaves) -> dict[str, Recordable]:
     found: dict[str, Recordable] = {}
     for name, array in leaves.tensors.items():
-        try:
-            found[name] = Snapshot(np.array(np.asarray(_readable(array)), order="C"))
-        except (TypeError, ValueError, RuntimeError) as error:
-            reason = str(error).partition("\n")[0]
-            raise UsageError(f"cannot record the array {name}: {reason}") from None
+        numbers, logical = read_array(name, array)
+        found[name] = Snapshot(np.array(numbers, order="C"), logical)
     return found

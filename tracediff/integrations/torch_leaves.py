@@ -13,7 +13,7 @@ import torch
 
 from tracediff.errors import UsageError
 from tracediff.integrations.nested import Leaves, find_leaves
-from tracediff.integrations.python_calls import is_array
+from tracediff.integrations.python_arrays import is_array
 
 
 def find_tensors(
