@@ -146,6 +146,8 @@ class ModuleRecording:
         is_inside = len(thread.open) > 1
         if not place.is_recorded or (is_inside and not self._inputs):
             return
+        if is_inside and place.is_leaf and self._taker.knows(thread, args, kwargs):
+            return
         arguments = place.arguments(args, kwargs, self._leave_out)
         arrived = self._taker.take_arguments(thread, place, arguments)
         if place.is_leaf and is_inside:

@@ -6,7 +6,7 @@ events or how a tensor is summarised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -53,6 +53,12 @@ class TensorTaker:
         for name, tensor in leaves.tensors.items():
             self._take(thread, name, tensor, found)
         return found
+
+    def knows(self, thread: Thread, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether a call is given one tensor that was seen, unchanged: the usual call of a leaf."""
+        if kwargs or len(args) != 1 or type(args[0]) is not torch.Tensor:
+            return False
+        return thread.seen.is_unchanged(args[0])
 
     def take_arguments(
         self, thread: Thread, place: ModulePlace, leaves: Leaves
