@@ -54,6 +54,7 @@ HOMES = {
     "jsonschema": {"storage", "toolcalls"},
     "referencing": {"storage", "toolcalls"},
     "zstandard": {"storage"},
+    "numba": {"recording"},
     "fastapi": {"serving"},
     "starlette": {"serving"},
     "pydantic": {"serving"},

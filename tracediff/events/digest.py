@@ -50,6 +50,21 @@ class TensorDigest:
         return digest_text(self._hasher)
 
 
+_JOINED = 1 << 16
+"""Bytes up to which a copy behind the head costs less than what BLAKE3 loses without it: it hashes
+many kilobytes at once only where they begin on an even kilobyte."""
+
+
+def digest_at_once(dtype: str, shape: Sequence[int], stored: memoryview) -> str:
+    """Return what `TensorDigest` says of a tensor whose little-endian bytes are all there."""
+    head = _head(dtype, tuple(shape))
+    if len(stored) <= _JOINED:
+        return digest_text(blake3(b"".join((head, stored))))
+    hasher = blake3(head)
+    hasher.update(stored)
+    return digest_text(hasher)
+
+
 def stored_bytes(numbers: Array) -> memoryview:
     """Return the little-endian bytes of contiguous numbers of native byte order."""
     if sys.byteorder == "big":

@@ -18,6 +18,7 @@ from typing import Any, Final
 import torch
 
 from tracediff.integrations.torch_places import ModulePlace
+from tracediff.recording.kernels import load_kernels
 from tracediff.recording.scratch import Workspace
 from tracediff.recording.tensor_records import Recordable
 
@@ -65,14 +66,16 @@ class Call:
 class Thread:
     """The calls of one thread. `lane` is None for the thread that started the recording."""
 
-    def __init__(self, lane: dict[str, str | int] | None) -> None:
+    def __init__(
+        self, lane: dict[str, str | int] | None, workspace: Workspace | None = None
+    ) -> None:
         self.lane = lane
         self.last_event: str | None = None
         self.fixed_step: int | None = None
         self.at_border = False
         self.seen = SeenTensors()
         self.open: list[Call] = []
-        self.workspace = Workspace()
+        self.workspace = workspace or Workspace(load_kernels())
         self.passage = Passage(0)
         self._passes = 0
 
@@ -151,9 +154,9 @@ class Threads:
         """Have the present thread's calls stand in a lane of their own."""
         before = self.current()
         with self._lock:
-            thread = Thread(self._new_lane(name))
+            thread = Thread(self._new_lane(name), before.workspace)
             self.count += 1
-        thread.fixed_step, thread.workspace = before.fixed_step, before.workspace
+        thread.fixed_step = before.fixed_step
         self._local.thread = thread
         try:
             yield

@@ -16,6 +16,7 @@ from tracediff.integrations.torch_places import find_places
 from tracediff.integrations.torch_random import RandomLedger
 from tracediff.integrations.torch_recording import ModuleRecording
 from tracediff.integrations.torch_taking import Select
+from tracediff.recording.kernels import load_kernels
 from tracediff.recording.levels import TensorLevel, parse_level
 from tracediff.recording.recorder import Recorder
 
@@ -63,6 +64,7 @@ def record_module(
     left_out = (leave_out,) if isinstance(leave_out, str) else tuple(leave_out)
     recording = ModuleRecording(recorder, level, inputs, ledger, select, left_out)
     recording.load(module, places, name if parameters else None)
+    recorder.use_kernels(load_kernels())
     recorder.add_source(recording.flush)
     try:
         with watch_calls(places, recording, inputs=inputs):

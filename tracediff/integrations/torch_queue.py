@@ -10,12 +10,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tracediff.integrations.torch_calls import Call, Passage, Thread
 from tracediff.integrations.torch_places import ModulePlace
 from tracediff.integrations.torch_random import Look
+from tracediff.recording.recordable import Summarised
 from tracediff.recording.recorder import Recorder
+from tracediff.recording.tensor_records import Recordable
 
 DRAWN: Final = "random.drawn"
 
@@ -24,11 +26,14 @@ MOST_BYTES: Final = 4 << 20
 """Calls wait until there are so many, or their copies hold so many bytes."""
 
 
-class Returned(NamedTuple):
-    """A call that gave one small float32 tensor: all that has to be kept of it before it goes on.
+Held: TypeAlias = "bytes | Recordable"
+"""What is kept of a float32 tensor: the numbers of a small one in C order, a record of another."""
 
-    `call` is None where nothing was known of the call before it returned; `stored` are the numbers
-    in C order.
+
+class Returned(NamedTuple):
+    """A call that gave one usual tensor: all that has to be kept of it before it goes on.
+
+    `call` is None where nothing was known of the call before it returned.
     """
 
     thread: Thread
@@ -38,7 +43,7 @@ class Returned(NamedTuple):
     fixed_step: int | None
     several: bool
     look: Look
-    stored: bytes
+    held: Held
     shape: tuple[int, ...]
     training: bool
 
@@ -117,3 +122,12 @@ class CallQueue:
             lane=thread.lane,
             **found,
         )
+
+
+def size_of(held: Held) -> int:
+    """Return how many bytes are kept until the call is recorded."""
+    if isinstance(held, bytes):
+        return len(held)
+    if isinstance(held, Summarised):
+        return 0 if held.array is None else held.array.nbytes
+    return 0

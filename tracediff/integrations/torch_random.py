@@ -76,7 +76,7 @@ class RandomLedger:
 
     def __init__(self, named: Mapping[str, torch.Generator] | None = None) -> None:
         self._generators = {"cpu": torch.default_generator, **(named or {})}
-        self._states = {name: _state(held) for name, held in self._generators.items()}
+        self._states = {name: held.get_state() for name, held in self._generators.items()}
         self._reads = [held.get_state for held in self._generators.values()]
         self._may_use_cuda = torch.cuda.is_available()
         self._origins: dict[str, tuple[int, int]] = {}
@@ -112,17 +112,17 @@ class RandomLedger:
     def _draws_before(self, states: list[torch.Tensor]) -> list[Draw]:
         found = []
         for (name, generator), held in zip(self._generators.items(), states, strict=False):
-            state = held.numpy().tobytes()
-            if state != self._states[name]:
-                found.append(self._draw(name, generator, self._states[name], state))
-                self._states[name] = state
+            before = self._states[name]
+            if not torch.equal(held, before):
+                found.append(self._draw(name, generator, _content(before), _content(held)))
+                self._states[name] = held
         return found
 
     def _add_cuda(self) -> None:
         for index, generator in enumerate(torch.cuda.default_generators):
             if f"cuda:{index}" not in self._generators:
                 self._generators[f"cuda:{index}"] = generator
-                self._states[f"cuda:{index}"] = _state(generator)
+                self._states[f"cuda:{index}"] = generator.get_state()
                 self._reads.append(generator.get_state)
 
     def _draw(self, name: str, generator: torch.Generator, before: bytes, after: bytes) -> Draw:
@@ -164,9 +164,9 @@ class RandomLedger:
         return Draw(name, "philox4x32-10", start, end, end - start, key=key)
 
 
-def _state(generator: torch.Generator) -> bytes:
-    state: bytes = generator.get_state().numpy().tobytes()
-    return state
+def _content(state: torch.Tensor) -> bytes:
+    content: bytes = state.numpy().tobytes()
+    return content
 
 
 def _twister(state: bytes) -> _Twister:

@@ -23,7 +23,7 @@ from tracediff.integrations.torch_conditions import (
 from tracediff.integrations.torch_leaves import find_tensors
 from tracediff.integrations.torch_parameters import identify_parameters
 from tracediff.integrations.torch_places import ModulePlace
-from tracediff.integrations.torch_queue import DRAWN, CallQueue, Returned, Told
+from tracediff.integrations.torch_queue import DRAWN, CallQueue, Returned, Told, size_of
 from tracediff.integrations.torch_random import Look, RandomLedger
 from tracediff.integrations.torch_sightings import Sightings
 from tracediff.integrations.torch_taking import Select, TensorTaker
@@ -194,18 +194,16 @@ class ModuleRecording:
         module: torch.nn.Module,
         output: Any,
     ) -> bool:
-        """Have what a call gave wait, if it is the usual small tensor."""
-        array = self._taker.take_plain(thread, output)
-        if array is None:
+        """Have what a call gave wait, if it is one usual tensor."""
+        taken = self._taker.take_plain(thread, output)
+        if taken is None:
             return False
+        held, shape = taken
         passage, fixed, several = thread.passage, thread.fixed_step, self._threads.count > 1
-        look, stored = self._random.look(), array.tobytes()
+        look, training = self._random.look(), module.training
         self._queue.add(
-            Returned(
-                *(thread, call, place, passage, fixed, several, look, stored, array.shape),
-                module.training,
-            ),
-            len(stored),
+            Returned(thread, call, place, passage, fixed, several, look, held, shape, training),
+            size_of(held),
         )
         return True
 
@@ -229,11 +227,13 @@ class ModuleRecording:
     def _tell(self, returned: Returned) -> Told:
         call = returned.described_call()
         self._sightings.call = self._sightings.result = True
-        snapshot = stored_snapshot(returned.stored, returned.shape, self._level)
+        held = returned.held
+        if isinstance(held, bytes):
+            held = stored_snapshot(held, returned.shape, self._level)
         sections = {
             "state": self._state(call, returned.training, {}),
             "inputs": call.inputs,
-            "outputs": {call.place.output: snapshot},
+            "outputs": {call.place.output: held},
         }
         return Told(returned.thread, call, returned.several, returned.look, CALLED, sections)
 
@@ -265,4 +265,9 @@ class ModuleRecording:
         **sections: Any,
     ) -> None:
         several = self._threads.count > 1
-        self._queue.add(Told(thread, call, several, look, event_type, sections))
+        tensors = (
+            *(sections.get("inputs") or {}).values(),
+            *(sections.get("outputs") or {}).values(),
+        )
+        size = sum(map(size_of, tensors))
+        self._queue.add(Told(thread, call, several, look, event_type, sections), size)

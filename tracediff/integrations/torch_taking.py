@@ -11,12 +11,18 @@ from typing import Any, TypeAlias
 
 import torch
 
-from tracediff.events.element_types import Array
 from tracediff.integrations.nested import Leaves
 from tracediff.integrations.torch_calls import Thread
 from tracediff.integrations.torch_conditions import is_discrete, lengths_state
 from tracediff.integrations.torch_places import ModulePlace
-from tracediff.integrations.torch_tensors import plain_array, record_tensor, snapshot_plain
+from tracediff.integrations.torch_queue import Held
+from tracediff.integrations.torch_tensors import (
+    plain_array,
+    record_plain,
+    record_tensor,
+    snapshot_plain,
+)
+from tracediff.recording.flat_tensor import BLOCK
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.tensor_records import Recordable
 
@@ -38,14 +44,27 @@ class TensorTaker:
         self._takes_all = select is None and not leave_out
         self._notes_seen = notes_seen
 
-    def take_plain(self, thread: Thread, output: object) -> Array | None:
-        """Return the numbers, in place, of a result that is the usual small tensor, else None."""
+    def take_plain(self, thread: Thread, output: object) -> tuple[Held, tuple[int, ...]] | None:
+        """Return what to keep of a result that is one usual tensor, and its shape; else None.
+
+        A tuple of it and of None, which many attention modules give, has its name too.
+        """
+        if type(output) is tuple:
+            present = [item for item in output if item is not None]
+            output = present[0] if len(present) == 1 else None
         if type(output) is not torch.Tensor or not self._takes_all:
             return None
         array = plain_array(output)
-        if array is not None and self._notes_seen:
-            thread.seen.add(output, None)
-        return array
+        if array is None:
+            return None
+        if array.size <= BLOCK:
+            if self._notes_seen:
+                thread.seen.add(output, None)
+            return array.tobytes(), array.shape
+        known = thread.seen.record_of(output)
+        record = record_plain(array, self._level, known, thread.workspace)
+        thread.seen.add(output, record)
+        return record, array.shape
 
     def take_all(self, thread: Thread, leaves: Leaves) -> dict[str, Recordable]:
         """Return the records of all tensors."""

@@ -98,10 +98,9 @@ def record_tensor(
 
 
 def plain_array(tensor: torch.Tensor) -> Array | None:
-    """Return the numbers of the usual small tensor where they are; None where more is to be done.
+    """Return the numbers of the usual tensor where they are; None where more is to be done.
 
-    A snapshot of them is the one that `record_tensor` gives for a dense float32 tensor in the
-    memory of the CPU, of 1 to BLOCK numbers.
+    The usual tensor is a dense one of float32 in the memory of the CPU, with at least one number.
     """
     if tensor.dtype is not _FLOAT32:
         return None
@@ -110,7 +109,16 @@ def plain_array(tensor: torch.Tensor) -> Array | None:
         array: Array = (tensor.detach() if tensor.requires_grad else tensor).numpy()
     except (RuntimeError, TypeError):
         return None
-    return array if 0 < array.size <= BLOCK else None
+    return array if array.size else None
+
+
+def record_plain(
+    array: Array, level: TensorLevel, known: Recordable | None, workspace: Workspace
+) -> Recordable:
+    """Return what `record_tensor` yields for a tensor of which `plain_array` is the array."""
+    if known is not None and _is_still(known, array):
+        return known
+    return _record(array, None, level, workspace)
 
 
 def stored_snapshot(stored: bytes, shape: tuple[int, ...], level: TensorLevel) -> Snapshot:
@@ -122,9 +130,11 @@ def stored_snapshot(stored: bytes, shape: tuple[int, ...], level: TensorLevel) -
 
 
 def snapshot_plain(tensor: torch.Tensor, level: TensorLevel) -> Snapshot | None:
-    """Return the snapshot of what `plain_array` returns, None for anything else."""
+    """Return the snapshot of the usual tensor of at most BLOCK numbers, None for anything else."""
     array = plain_array(tensor)
-    return None if array is None else stored_snapshot(array.tobytes(), array.shape, level)
+    if array is None or array.size > BLOCK:
+        return None
+    return stored_snapshot(array.tobytes(), array.shape, level)
 
 
 def dense_parts(name: str, tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
@@ -182,7 +192,7 @@ def _record(
             level = TensorLevel("values", EXACT_VALUES)
         return Snapshot(np.array(array, order="C"), dtype=dtype, level=level)
     summary = summarise_tensor(array, dtype=dtype, level=level, threads=1, workspace=workspace)
-    return Summarised(summary, array=array if level.name == "full" else None)
+    return Summarised(summary, array=array.copy() if level.name == "full" else None)
 
 
 def _is_still(known: Recordable, array: Array) -> bool:

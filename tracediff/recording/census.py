@@ -87,9 +87,10 @@ class Census:
         """How many of the numbers counted so far are not finite."""
         return sum(self._kinds)
 
-    def add_ordinary(self, extremes: Extremes) -> None:
-        """Count numbers without a non-finite one and without -0.0, by their extremes."""
+    def add_finite(self, extremes: Extremes, negative_zeros: int = 0) -> None:
+        """Count numbers without a non-finite one, by their extremes and number of -0.0."""
         self._extremes = merge_extremes(self._extremes, extremes)
+        self._negative_zeros += negative_zeros
 
     def add_block(
         self, index: int, numbers: Array

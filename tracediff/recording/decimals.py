@@ -37,7 +37,7 @@ def print_numbers(element: ElementType, numbers: Array) -> tuple[Number, ...]:
     if numbers.itemsize == 4 and numbers.size >= _WORTH_AN_ARRAY:
         with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
             sizes = np.abs(numbers.astype(np.float64))
-        if np.minimum.reduce(sizes) >= _POWERS[0] and np.maximum.reduce(sizes) < _POWERS[-1]:
+        if np.minimum.reduce(sizes) >= POWERS[0] and np.maximum.reduce(sizes) < POWERS[-1]:
             return tuple(np.copysign(_shorten_float32(sizes, numbers), numbers).tolist())
     found = numbers.tolist() if numbers.itemsize == 8 else _shorten_one_by_one(numbers)
     return tuple([number if math.isfinite(number) else print_nonfinite(number) for number in found])
@@ -57,9 +57,9 @@ def _shorten_one_by_one(numbers: Array) -> list[float]:
 
 
 _WORTH_AN_ARRAY = 16
-_POWERS = np.array([float(f"1e{power}") for power in range(-14, 6)])
-_FACTORS = np.array([float(f"1e{power}") for power in range(23)])
-_MOST_DIGITS, _FEWEST_DIGITS = 9, 6
+POWERS = np.array([float(f"1e{power}") for power in range(-14, 6)])
+FACTORS = np.array([float(f"1e{power}") for power in range(23)])
+MOST_DIGITS, FEWEST_DIGITS = 9, 6
 """Decimals of up to 6 digits survive a float32, and those of 9 tell all float32 numbers apart.
 Source: Matula, "In-and-out conversions", CACM 11 (1968)."""
 
@@ -71,13 +71,13 @@ def _shorten_float32(sizes: Float64Array, numbers: Array) -> Float64Array:
     1e22), so that the product and the quotient by it round once, as reading the decimal does.
     `numbers` are the same as float32, of any sign.
     """
-    places, next_powers = _decimal_places()
+    places, next_powers = decimal_places()
     exponents = (numbers.view(np.uint32) >> 23) & 255
     # 10^(place - 14) is the largest power of ten up to the number.
     factor_places = 22 - places.take(exponents) - (sizes >= next_powers.take(exponents))
     shortest = np.empty_like(sizes)
-    for _ in range(_MOST_DIGITS, _FEWEST_DIGITS - 1, -1):
-        factors = _FACTORS.take(factor_places)
+    for _ in range(MOST_DIGITS, FEWEST_DIGITS - 1, -1):
+        factors = FACTORS.take(factor_places)
         decimals = np.rint(sizes * factors)
         decimals /= factors
         np.copyto(shortest, decimals, where=decimals.astype(np.float32) == sizes)
@@ -86,13 +86,13 @@ def _shorten_float32(sizes: Float64Array, numbers: Array) -> Float64Array:
 
 
 @functools.cache
-def _decimal_places() -> tuple[npt.NDArray[np.int64], Float64Array]:
-    """Return, by a float32's exponent bits, the place in `_POWERS` of the largest power of ten up
+def decimal_places() -> tuple[npt.NDArray[np.int64], Float64Array]:
+    """Return, by a float32's exponent bits, the place in `POWERS` of the largest power of ten up
     to the least such number, and the next power: between two powers of two lies one at most.
     """
     least = np.ldexp(1.0, np.arange(256) - 127)
-    places = _POWERS.searchsorted(least, "right") - 1
-    return places, np.append(_POWERS, np.inf)[places + 1]
+    places = POWERS.searchsorted(least, "right") - 1
+    return places, np.append(POWERS, np.inf)[places + 1]
 
 
 @functools.cache

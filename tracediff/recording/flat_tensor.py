@@ -54,10 +54,16 @@ class FlatTensor:
 
 def flatten(element: ElementType, array: Array) -> FlatTensor:
     """Return `array`, of the element's storage dtype in any layout and byte order, as a row."""
-    array = np.atleast_1d(array) if array.size else np.empty(0, element.storage)
+    if not array.size:
+        array = np.empty(0, element.storage)
+    elif not array.ndim:
+        array = array.reshape(1)
     size = array.size * element.components
     if array.flags.c_contiguous and array.dtype.isnative:
-        return FlatTensor(element, array, array.reshape(-1).view(element.component), size)
+        flat = array.reshape(-1)
+        if element.components > 1:
+            flat = flat.view(element.component)
+        return FlatTensor(element, array, flat, size)
     return FlatTensor(element, array, None, size)
 
 

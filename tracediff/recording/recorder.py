@@ -19,6 +19,7 @@ from tracediff.events import Event, Tolerances
 from tracediff.events.event import FORMAT, KINDS, PRIVATE_PREFIX, TENSOR_SECTIONS
 from tracediff.events.tolerances import tolerances_to_json
 from tracediff.events.validity import InvalidField, check_event
+from tracediff.recording.kernels import Kernels
 from tracediff.recording.levels import TensorLevel, parse_level
 from tracediff.recording.pending import PendingEvents
 from tracediff.recording.plain import plain_json
@@ -90,6 +91,14 @@ class Recorder:
         """Take back what `add_source` was given, after one last call of it."""
         flush()
         self._sources.remove(flush)
+
+    def use_kernels(self, kernels: Kernels | None) -> None:
+        """Have tensors summarised by these compiled loops: the same summaries, sooner.
+
+        `kernels.load_kernels()` gives them, or None where numba is not installed; then, as without
+        this call, numpy makes the summaries.
+        """
+        self._tensors.use_kernels(kernels)
 
     @property
     def level(self) -> TensorLevel:

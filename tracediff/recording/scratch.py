@@ -9,6 +9,7 @@ import numpy as np
 
 from tracediff.events.element_types import Float64Array
 from tracediff.recording.flat_tensor import BLOCK
+from tracediff.recording.kernels import Kernels
 
 _LINE = 64
 _SMALL = 4096
@@ -32,11 +33,14 @@ class Workspace:
 
     New memory is mapped page by page when it is touched: measured, that is a third of the time
     that a tensor of 200,000 numbers takes. `lanes` and `passed` hold two blocks each: the sketches
-    of a block of tensors, whose lengths are rounded up to powers of two.
+    of a block of tensors, whose lengths are rounded up to powers of two. `kernels` are
+    the compiled loops to work with, if any; `singles` and `padded` are theirs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kernels: Kernels | None = None) -> None:
+        self.kernels = kernels
         self.numbers = allocate(BLOCK)
         self.scratch = allocate(BLOCK)
         self.lanes = allocate(2 * BLOCK)
         self.passed = allocate(2 * BLOCK)
+        self.singles, self.padded = self.scratch.view(np.float32).reshape(2, BLOCK)

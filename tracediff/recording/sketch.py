@@ -97,16 +97,25 @@ def draw_tape(seed: int = SKETCH_SEED) -> Tape:
 
 
 @functools.lru_cache(maxsize=256)
-def draw_placements(seed: int, first: int, count: int) -> tuple[Placement, ...]:
-    """Return the placements of the blocks `first` to `first + count`."""
+def draw_words(seed: int, first: int, count: int) -> npt.NDArray[np.int64]:
+    """Return what is drawn for the blocks `first` to `first + count`, int64 [count, 5], read-only.
+
+    A row: offset, rotations of the first and the second fold, place, whether the sign is negative.
+    """
     words = _random_words("placements", seed, _DRAWS * count, _DRAWS * first)
     moduli = np.array([BLOCK // _ALIGNED, *_FOLDS, LANES, 2], np.uint64)
-    drawn = (words.reshape(count, _DRAWS) % moduli).tolist()
+    drawn = (words.reshape(count, _DRAWS) % moduli).astype(np.int64)
+    drawn[:, 0] *= _ALIGNED
+    drawn.setflags(write=False)
+    return drawn
+
+
+@functools.lru_cache(maxsize=256)
+def draw_placements(seed: int, first: int, count: int) -> tuple[Placement, ...]:
+    """Return the placements of the blocks `first` to `first + count`."""
     return tuple(
-        Placement(
-            _ALIGNED * offset, dict(zip(_FOLDS, rotations, strict=True)), place, negative == 1
-        )
-        for offset, *rotations, place, negative in drawn
+        Placement(offset, dict(zip(_FOLDS, rotations, strict=True)), place, negative == 1)
+        for offset, *rotations, place, negative in draw_words(seed, first, count).tolist()
     )
 
 
@@ -115,7 +124,7 @@ class SketchSums:
 
     def __init__(self, tape: Tape, size: int) -> None:
         self._tape = tape
-        self._lanes = np.zeros(_lane_count(size))
+        self._lanes = np.zeros(lane_count(size))
 
     def add(self, numbers: Float64Array, placement: Placement | None) -> None:
         """Add a block of at most BLOCK `numbers`, which are overwritten.
@@ -131,7 +140,8 @@ class SketchSums:
         return _transform(buckets)[self._tape.rows % len(buckets)]
 
 
-def _lane_count(size: int) -> int:
+def lane_count(size: int) -> int:
+    """Return how many lanes the blocks of a tensor of `size` numbers are added to."""
     return min(LANES, 1 << (size - 1).bit_length())
 
 
@@ -175,7 +185,7 @@ def sketch_columns(
     `numbers` need no scale and are overwritten; they are at most BLOCK.
     """
     tape, (size, columns) = draw_tape(seed), numbers.shape
-    length = _lane_count(size)
+    length = lane_count(size)
     lanes = workspace.lanes[: length * columns].reshape(length, columns)
     lanes[...] = 0.0
     placement = draw_placements(seed, 0, 1)[0] if size > BUCKETS else None

@@ -19,7 +19,7 @@ from tracediff.recording.flat_tensor import BLOCK
 LANES = BLOCK // 4
 """Running sums kept side by side."""
 
-_EXACT_SUMS = 64
+EXACT_SUMS = 64
 """Partial sums left to `math.fsum`, which costs more a number than an addition in numpy."""
 
 SCALE = 600
@@ -83,14 +83,14 @@ def sums_of_columns(numbers: Float64Array, scratch: Float64Array) -> list[tuple[
     the same shape.
     """
     size, folded = len(numbers), numbers
-    if size > _EXACT_SUMS:
+    if size > EXACT_SUMS:
         half, rest = (size + 1) // 2, size // 2
         np.add(numbers[:rest], numbers[half:], scratch[:rest])
         scratch[rest:half] = numbers[rest:half]
-        folded = _fold(scratch[:half], _EXACT_SUMS)
+        folded = _fold(scratch[:half], EXACT_SUMS)
     sums = [math.fsum(column) for column in folded.T.tolist()]
     np.square(numbers, scratch)
-    squares = [math.fsum(column) for column in _fold(scratch, _EXACT_SUMS).T.tolist()]
+    squares = [math.fsum(column) for column in _fold(scratch, EXACT_SUMS).T.tolist()]
     return list(zip(sums, squares, strict=True))
 
 
@@ -150,5 +150,5 @@ def _add_to(lanes: Float64Array, numbers: Float64Array) -> None:
 
 
 def _total(lanes: Float64Array) -> float:
-    folded: list[float] = _fold(lanes.copy(), _EXACT_SUMS).tolist()
+    folded: list[float] = _fold(lanes.copy(), EXACT_SUMS).tolist()
     return math.fsum(folded)

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracediff.events.digest import TensorDigest, stored_bytes
+from tracediff.events.digest import digest_at_once, stored_bytes
 from tracediff.events.element_types import Array, ElementType, decode, resolve_element_type
 from tracediff.recording.decimals import Number, print_numbers
 from tracediff.recording.flat_tensor import BLOCK, cut
+from tracediff.recording.kernel_reduction import Found, is_exact, reduce_rows
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.scratch import Workspace
 from tracediff.recording.sketch import SKETCH_SEED, sketch_columns
@@ -97,19 +98,17 @@ def _summarise_rows(
     storage = element.storage  # of raw bits, not the type that the array itself has
     rows: Array = np.concatenate([array.reshape(-1).view(storage) for array in arrays])
     rows = rows.reshape(-1, size)
+    kernels = workspace.kernels
+    if kernels is not None and is_exact(element):
+        seed = SKETCH_SEED if kind.sketched else None
+        return _hash_rows(kind, arrays, rows, reduce_rows(kernels, element, rows, seed, workspace))
     lows, highs, ordinary = _bounds(element, rows)
     sums: list[tuple[float, float]] = []
     sketches: list[tuple[Number, ...] | None] = []
     for start, stop in cut(0, len(rows), max(1, BLOCK // size)):
         _reduce_rows(kind, rows[start:stop], ordinary[start:stop], workspace, sums, sketches)
-    stored, width = stored_bytes(rows), rows.itemsize * size
-    found: list[TensorSummary | None] = []
-    for place, (array, is_ordinary) in enumerate(zip(arrays, ordinary.tolist(), strict=True)):
-        if not is_ordinary:
-            found.append(None)
-            continue
-        digest = TensorDigest(element.name, array.shape)
-        digest.update_bytes(stored[place * width : (place + 1) * width])
+    reduced: list[Found | None] = [None] * len(rows)
+    for place in np.flatnonzero(ordinary).tolist():
         total, squares = sums[place]
         stats: dict[str, Number] = {
             "finite": size,
@@ -118,9 +117,23 @@ def _summarise_rows(
             "mean": mean_of_sum(total, size),
             "l2": norm_of_squares(squares),
         }
-        found.append(
-            TensorSummary(element.name, array.shape, digest.text(), stats, sketches[place], None)
-        )
+        reduced[place] = Found(stats, sketches[place])
+    return _hash_rows(kind, arrays, rows, reduced)
+
+
+def _hash_rows(
+    kind: _Kind, arrays: list[Array], rows: Array, reduced: list[Found | None]
+) -> list[TensorSummary | None]:
+    """Return the summaries of the tensors that are reduced already, by hashing them."""
+    stored, width = stored_bytes(rows), rows.itemsize * kind.size
+    name = kind.element.name
+    found: list[TensorSummary | None] = []
+    for place, (array, reduction) in enumerate(zip(arrays, reduced, strict=True)):
+        if reduction is None:
+            found.append(None)
+            continue
+        digest = digest_at_once(name, array.shape, stored[place * width : (place + 1) * width])
+        found.append(TensorSummary(name, array.shape, digest, *reduction))
     return found
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tracediff.events.digest import TensorDigest
+from tracediff.events.digest import TensorDigest, digest_at_once, stored_bytes
 from tracediff.events.element_types import decode, resolve_element_type
 from tracediff.recording.census import (
     Census,
@@ -24,6 +24,8 @@ from tracediff.recording.census import (
 )
 from tracediff.recording.decimals import Number, print_nonfinite, print_numbers
 from tracediff.recording.flat_tensor import BLOCK, SEGMENT, FlatTensor, cut, flatten
+from tracediff.recording.kernel_reduction import Found, KernelReduction, is_exact, reduce_rows
+from tracediff.recording.kernels import Kernels
 from tracediff.recording.levels import TensorLevel, parse_level
 from tracediff.recording.scratch import Workspace, allocate
 from tracediff.recording.sketch import (
@@ -39,6 +41,9 @@ from tracediff.recording.statistics import RunningSums, choose_scale, mean_of, n
 
 _NEAR = 4 * BLOCK
 """Numbers that a core's cache keeps while several reductions read them."""
+
+_STRIDE = 8 * BLOCK
+"""Numbers hashed at a time where compiled loops read them next: they still are in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +80,10 @@ def summarise_tensor(
     `mean`, `l2` (of the finite numbers; "Infinity" where float64 cannot hold it).
 
     Large tensors are hashed by a second thread unless `threads` is 1; no bit of the result depends
-    on it. `workspace` is memory that the calling thread keeps for several tensors. `seed` redraws
-    the signs of the sketch, for tests. A contiguous tensor is not copied, another one block by
-    block: memory beyond the tensor stays below 4 MB. Raises TypeError for an
-    element type that a trace cannot hold.
+    on it. `workspace` is memory that the calling thread keeps for several tensors, and says which
+    compiled loops to use; they change no bit either. `seed` redraws the signs of the sketch, for
+    tests. A contiguous tensor is not copied, another one block by block: memory beyond the tensor
+    stays below 4 MB. Raises TypeError for an element type that a trace cannot hold.
     """
     level = parse_level(level) if isinstance(level, str) else level
     held = np.asarray(array)
@@ -87,14 +92,63 @@ def summarise_tensor(
     tensor = flatten(element, held)
     valued = level.name != "digest" and held.size <= level.values_up_to
     sketched = level.name != "digest" and not valued
-    digest = TensorDigest(element.name, shape)
-    reduction = _Reduction(tensor, seed if sketched else None, workspace)
+    digest, found = _reduce(tensor, shape, threads, seed if sketched else None, workspace)
+    values = print_numbers(element, tensor.read(0, tensor.size)) if valued else None
+    return TensorSummary(element.name, shape, digest, found.stats, found.sketch, values)
+
+
+def _reduce(
+    tensor: FlatTensor,
+    shape: tuple[int, ...],
+    threads: int,
+    seed: int | None,
+    workspace: Workspace | None,
+) -> tuple[str, Found]:
+    """Return the digest and the statistics, and the sketch where there is a `seed`."""
+    if workspace is not None and workspace.kernels and tensor.size and is_exact(tensor.element):
+        return _reduce_compiled(workspace.kernels, tensor, shape, threads, seed, workspace)
+    digest = TensorDigest(tensor.element.name, shape)
     with np.errstate(all="ignore"):
+        reduction = _Reduction(tensor, seed, workspace)
         for start, stop, extremes in _read_segments(tensor, digest, threads):
             reduction.add_segment(start, stop, extremes)
-        stats, sketch = reduction.stats(), reduction.sketch() if sketched else None
-        values = print_numbers(element, tensor.read(0, tensor.size)) if valued else None
-    return TensorSummary(element.name, shape, digest.text(), stats, sketch, values)
+        return digest.text(), reduction.finish()
+
+
+def _reduce_compiled(
+    kernels: Kernels,
+    tensor: FlatTensor,
+    shape: tuple[int, ...],
+    threads: int,
+    seed: int | None,
+    workspace: Workspace,
+) -> tuple[str, Found]:
+    """Do what `_reduce` does, with compiled loops; these do not hold the interpreter's lock."""
+    name, flat = tensor.element.name, tensor.flat
+    if flat is not None and tensor.size <= BLOCK and flat.flags.aligned:
+        (found,) = reduce_rows(kernels, tensor.element, flat[None], seed, workspace)
+        if found is not None:
+            return digest_at_once(name, shape, stored_bytes(flat)), found
+    digest = TensorDigest(name, shape)
+    reduction = KernelReduction(kernels, tensor, seed, workspace)
+    if threads == 1 or tensor.size <= SEGMENT:
+        for start, stop in cut(0, tensor.size, _STRIDE):
+            _hash(tensor, digest, start, stop)
+            reduction.add(start, stop)
+        return digest.text(), reduction.finish()
+    # Most recordings need no thread, and this module is slow to load.
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as worker:
+        hashed = worker.submit(_hash, tensor, digest, 0, tensor.size)
+        reduction.add(0, tensor.size)
+        hashed.result()
+    return digest.text(), reduction.finish()
+
+
+def _hash(tensor: FlatTensor, digest: TensorDigest, start: int, stop: int) -> None:
+    for piece in tensor.pieces(start, stop):
+        digest.update(piece)
 
 
 def _read_segments(
@@ -150,7 +204,7 @@ class _Reduction:
         """Add the numbers `start` to `stop`, whose extremes are known."""
         ordinary = not extremes.negative_zero and is_finite(self._tensor.element, extremes)
         if ordinary:
-            self._census.add_ordinary(extremes)
+            self._census.add_finite(extremes)
         blocks = list(cut(start, stop, BLOCK))
         placements: list[Placement | None] = [None] * len(blocks)
         if self._seed is not None and self._tensor.size > BUCKETS:
@@ -184,16 +238,12 @@ class _Reduction:
             if self._seed is not None:
                 self._sketches[scale] = SketchSums(draw_tape(self._seed), self._tensor.size)
 
-    def stats(self) -> dict[str, Number]:
-        """Return the statistics, keys in the trace's order."""
-        found = self._census.counts(self._tensor.size) | self._census.bounds()
+    def finish(self) -> Found:
+        """Return what was found; nothing can be added then."""
+        stats = self._census.counts(self._tensor.size) | self._census.bounds()
         count = self._tensor.size - self._census.nonfinite
         if count:
-            found["mean"] = mean_of(self._sums, count)
+            stats["mean"] = mean_of(self._sums, count)
         norm = norm_of(self._sums)
-        found["l2"] = norm if math.isfinite(norm) else print_nonfinite(norm)
-        return found
-
-    def sketch(self) -> tuple[Number, ...]:
-        """Return the sketch."""
-        return sketch_of(self._sketches)
+        stats["l2"] = norm if math.isfinite(norm) else print_nonfinite(norm)
+        return Found(stats, None if self._seed is None else sketch_of(self._sketches))

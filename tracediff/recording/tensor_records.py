@@ -14,6 +14,7 @@ import numpy as np
 from tracediff.errors import UsageError
 from tracediff.events.checks import InvalidField, check_name
 from tracediff.events.element_types import resolve_element_type
+from tracediff.recording.kernels import Kernels
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.plain import plain_json
 from tracediff.recording.recordable import Snapshot, Summarised, Tensor
@@ -38,8 +39,13 @@ class TensorRecorder:
         self._sink = sink
         self._waiting: list[tuple[Record, Snapshot]] = []
         self._lock = threading.RLock()
-        self._workspace: Workspace | None = None
+        self._kernels: Kernels | None = None
+        self._own = threading.local()
         self.held_bytes = 0
+
+    def use_kernels(self, kernels: Kernels | None) -> None:
+        """Have summaries made by compiled loops from now on, by numpy where there are none."""
+        self._kernels, self._own = kernels, threading.local()
 
     def record_all(
         self, section: str, tensors: Mapping[str, ArrayLike | Recordable]
@@ -68,10 +74,9 @@ class TensorRecorder:
             waiting, self._waiting, self.held_bytes = self._waiting, [], 0
         from tracediff.recording.summaries import Held, summarise_all
 
-        self._workspace = self._workspace or Workspace()
         snapshots = {id(snapshot): snapshot for _, snapshot in waiting}  # one may be in two events
         held = [Held(s.array, s.dtype, s.level or self._level) for s in snapshots.values()]
-        summaries = dict(zip(snapshots, summarise_all(held, self._workspace), strict=True))
+        summaries = dict(zip(snapshots, summarise_all(held, self._workspace()), strict=True))
         for record, snapshot in waiting:
             array = snapshot.array if self._keeps(snapshot.level) else None
             self._fill(record, summaries[id(snapshot)], array)
@@ -104,10 +109,19 @@ class TensorRecorder:
     def _summarise(self, name: str, record: Record, tensor: Tensor) -> None:
         try:
             array = np.asarray(tensor.array)
-            summary = summarise_tensor(array, dtype=tensor.dtype, level=self._level)
+            summary = summarise_tensor(
+                array, dtype=tensor.dtype, level=self._level, workspace=self._workspace()
+            )
         except (TypeError, ValueError) as error:
             raise UsageError(f"cannot record tensor {name}: {error}") from None
         self._fill(record, summary, array if self._keeps(None) else None)
+
+    def _workspace(self) -> Workspace:
+        """Return the memory of the present thread."""
+        found: Workspace | None = getattr(self._own, "workspace", None)
+        if found is None:
+            found = self._own.workspace = Workspace(self._kernels)
+        return found
 
     def _keeps(self, level: TensorLevel | None) -> bool:
         return (level or self._level).name == "full"
