@@ -31,7 +31,9 @@ from tracediff.integrations.diffusers_schedule import (
 )
 from tracediff.integrations.torch_parameters import identify_parameters
 from tracediff.integrations.torch_tensors import record_tensor
+from tracediff.recording.kernels import load_kernels
 from tracediff.recording.recorder import Recorder
+from tracediff.recording.scratch import Workspace
 from tracediff.recording.tensor_records import Recordable
 
 PNG_ENCODER = "png-stored-v1"
@@ -52,6 +54,8 @@ class PipelineEvents:
         self._pixels: torch.Tensor | None = None
         self._halves: tuple[torch.Tensor, torch.Tensor] | None = None
         self._steps = 0
+        self._workspace = Workspace(load_kernels())
+        recorder.use_kernels(self._workspace.kernels)
 
     def begin(self, parameters: bool) -> None:
         """Record what is asked for, and what the components consist of."""
@@ -234,7 +238,7 @@ class PipelineEvents:
         return {
             part: record
             for name, tensor in tensors.items()
-            for part, record in record_tensor(name, tensor, level)
+            for part, record in record_tensor(name, tensor, level, workspace=self._workspace)
         }
 
 

@@ -21,6 +21,7 @@ from tracediff.integrations.nested import find_leaves
 from tracediff.integrations.onnx_graph import GraphNode, Model, expose, load_model, read_nodes
 from tracediff.integrations.onnx_parameters import identify_initializers
 from tracediff.integrations.onnx_values import fetch_values
+from tracediff.recording.kernels import load_kernels
 from tracediff.recording.recordable import Tensor
 from tracediff.recording.recorder import Recorder
 
@@ -110,6 +111,7 @@ def _record(
     joins: bool,
     parameters: bool,
 ) -> None:
+    recorder.use_kernels(load_kernels())
     identities, sums = identify_initializers(model) if parameters else ({}, {})
     recorder.event(
         MODEL,

@@ -35,9 +35,11 @@ from tracediff.integrations.transformers_settings import (
     stops_of,
 )
 from tracediff.integrations.transformers_text import TextStream, decode
+from tracediff.recording.kernels import load_kernels
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.recordable import Draw
 from tracediff.recording.recorder import Recorder
+from tracediff.recording.scratch import Workspace
 
 HIDDEN: Final = "output_hidden_states"
 EOS: Final = "eos_token"
@@ -81,6 +83,8 @@ class GenerationRecording:
         self._passes: dict[int, Pass] = {}
         self._step = 0
         self._is_selecting = False
+        self._workspace = Workspace(load_kernels())
+        recorder.use_kernels(self._workspace.kernels)
         self._logits: torch.Tensor | None = None
 
     def __enter__(self) -> Self:
@@ -216,6 +220,7 @@ class GenerationRecording:
                 {"row": row.index} if len(picked) > 1 else None,
                 TextStream(self._tokenizer, stops_of(self._config)),
                 self._root,
+                self._workspace,
             )
             recorded.accept(self._prompt_of(row, len(found)), attended(row, mask, len(row.ids)))
             self._rows.append(recorded)

@@ -18,6 +18,7 @@ from tracediff.integrations.transformers_text import TextStream
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.recordable import Draw, Snapshot, Summarised
 from tracediff.recording.recorder import Recorder
+from tracediff.recording.scratch import Workspace
 from tracediff.recording.tensor_records import Recordable
 
 TOP: Final = 3
@@ -54,6 +55,7 @@ class RowRecording:
         lane: Mapping[str, int] | None,
         text: TextStream,
         root: str,
+        workspace: Workspace,
     ) -> None:
         self.row = row
         self.chosen: list[int] = []
@@ -63,6 +65,7 @@ class RowRecording:
         self._lane = lane
         self._text = text
         self._last = root
+        self._workspace = workspace
         self._returned: list[str] = []
         self._cache_length = 0
         self._raw: dict[str, Recordable] = {}
@@ -195,7 +198,8 @@ class RowRecording:
         logical: Mapping[str, Any],
         known: Recordable | None = None,
     ) -> Iterator[tuple[str, Recordable]]:
-        for part, recorded in record_tensor(name, tensor, self._level, known=known):
+        parts = record_tensor(name, tensor, self._level, known=known, workspace=self._workspace)
+        for part, recorded in parts:
             if isinstance(recorded, Snapshot | Summarised):
                 yield part, replace(recorded, logical=logical)
 
