@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tracediff.errors import IllegalState, UsageError
 from tracediff.events import Event, Tolerances
-from tracediff.events.event import FORMAT, KINDS, PRIVATE_PREFIX, TENSOR_SECTIONS
+from tracediff.events.event import FORMAT, KINDS, TENSOR_SECTIONS
 from tracediff.events.tolerances import tolerances_to_json
 from tracediff.events.validity import InvalidField, check_event
 from tracediff.recording.kernels import Kernels
 from tracediff.recording.levels import TensorLevel, parse_level
 from tracediff.recording.pending import PendingEvents
 from tracediff.recording.plain import plain_json
-from tracediff.recording.recordable import Draw, draw_to_json
+from tracediff.recording.sections import plain_sections
 from tracediff.recording.sinks import EventSink
 from tracediff.recording.tensor_records import Recordable, TensorRecorder
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from tracediff.recording.recordable import Draw
 
 
 class Recorder:
@@ -152,24 +154,22 @@ class Recorder:
         Raises UsageError for values that a trace cannot hold, IllegalState after `close`.
         """
         self._flush_sources()
-        payload: dict[str, Any] = {}
-        for key, value in (
-            ("lane", lane),
-            ("joins", list(joins) or None),
-            ("artifacts", artifacts),
-            ("state", state),
-            ("settings", settings),
-            ("rng", None if rng is None else _draws(rng)),
-            ("choice", choice),
-            ("commit", commit),
-            ("ids", ids),
-            ("context", context),
-            ("note", note),
-        ):
-            if value is not None:
-                payload[key] = plain_json(value, key)
-        if private:
-            payload.update(_plain_private(private))
+        payload = plain_sections(
+            {
+                "lane": lane,
+                "joins": list(joins) or None,
+                "artifacts": artifacts,
+                "state": state,
+                "settings": settings,
+                "rng": rng,
+                "choice": choice,
+                "commit": commit,
+                "ids": ids,
+                "context": context,
+                "note": note,
+            },
+            private,
+        )
         tensors = {
             section: self._tensors.record_all(section, found)
             for section, found in zip(TENSOR_SECTIONS, (inputs, outputs), strict=True)
@@ -295,23 +295,6 @@ class Recorder:
             if self._last is not None:
                 self._sink.write(self._last, at=self._last_at)
             self._last, self._last_at = event, at
-
-
-def _draws(rng: Sequence[Draw]) -> list[Any]:
-    """Return the JSON of draws; raise UsageError for anything else."""
-    if not isinstance(rng, Sequence):
-        raise UsageError(f"rng= takes a list of tracediff.Draw, not a {type(rng).__name__}")
-    for index, draw in enumerate(rng):
-        if not isinstance(draw, Draw):
-            raise UsageError(f"rng[{index}] is a {type(draw).__name__}; expected a tracediff.Draw")
-    return [draw_to_json(draw) for draw in rng]
-
-
-def _plain_private(private: Mapping[str, Any]) -> dict[str, Any]:
-    for key in private:
-        if not key.startswith(PRIVATE_PREFIX):
-            raise UsageError(f"private keys start with {PRIVATE_PREFIX}, {key!r} does not")
-    return {key: plain_json(value, key) for key, value in private.items() if value is not None}
 
 
 def _open_file(path: str | Path) -> EventSink:
