@@ -362,7 +362,10 @@ def test_documented_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     changed = EXAMPLE.replace("1.2", "1.3").replace("before", "after")
     exec(changed, given)
     left, right = (read_trace(tmp_path / f"{name}.jsonl") for name in ("before", "after"))
-    assert broken(left) == []
+    report = check_trace(left)
+    assert report.violations == ()
+    said = f"{report.events} events, the text contract holds ({len(report.applied)} rules)"
+    assert said in page.read_text("utf-8")
     found = diff_traces(left, right)
     assert found.first is not None
     assert found.cause is not None
