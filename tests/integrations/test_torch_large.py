@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'tracediff[torch]'")
 
-from tracediff import Recorder  # noqa: E402
+from tracediff import Outcome, Recorder, diff_traces  # noqa: E402
 from tracediff.events import Trace  # noqa: E402
 from tracediff.events.tensors import tensor_from_json  # noqa: E402
 from tracediff.integrations import torch_calls, torch_modules  # noqa: E402
@@ -78,6 +78,25 @@ def test_what_is_passed_on_is_one_record(tmp_path: Path, inputs: bool) -> None:
     assert [record["name"] for record in records] == ["wide.output", "kept.output", "output"]
     assert len({record["digest"] for record in records}) == 1
     assert all(record["sketch"] == records[0]["sketch"] for record in records)
+
+
+@pytest.mark.parametrize("size", [100, BLOCK + 1])
+def test_flushed_numbers_near_zero(tmp_path: Path, size: int) -> None:
+    """A thread that takes numbers near zero for zero records them as they are, and says so."""
+    tiny, traces = torch.full((size,), 1e-40), []
+    for flushes in (False, True):
+        path = tmp_path / f"{flushes}.jsonl"
+        model = torch.nn.Identity()
+        torch.set_flush_denormal(flushes)
+        try:
+            with torch.no_grad(), Recorder(path) as recorder, record_module(model, recorder):
+                model(tiny)
+        finally:
+            torch.set_flush_denormal(False)
+        traces.append(read_trace(path))
+    found = diff_traces(*traces)
+    assert found.outcome is Outcome.EQUAL
+    assert [difference.field for difference in found.context] == ["payload.context.arithmetic"]
 
 
 @pytest.mark.fast

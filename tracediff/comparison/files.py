@@ -20,6 +20,7 @@ from tracediff.diff.quick_scan import QuickScan, Scanned
 from tracediff.diff.unknown_facts import knows_otherwise
 from tracediff.diff.unordered import compare_by_id
 from tracediff.errors import StorageError, TraceError
+from tracediff.events.arithmetic import usual_arithmetic
 from tracediff.storage import read_trace
 from tracediff.storage.common_lines import split_common_lines
 from tracediff.storage.halves import Halves, find_halves
@@ -42,6 +43,7 @@ FIRST: Final = 32
 """Events of a recorded answer behind which its head stands no more."""
 
 
+@usual_arithmetic()
 def diff_files(left: Source, right: Source, options: DiffOptions | None = None) -> TraceDiff:
     """Compare two trace files, or streams of bytes.
 

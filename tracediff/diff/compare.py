@@ -22,12 +22,14 @@ from tracediff.diff.structure import structural_difference
 from tracediff.diff.unknown_facts import hide_unknown
 from tracediff.diff.views import TENSOR_PREFIX, apply_views
 from tracediff.events import Event, Trace
+from tracediff.events.arithmetic import usual_arithmetic
 from tracediff.events.event import TENSOR_SECTIONS
 
 PICTURE = "image.encoded"
 """The event whose traces are compared at several levels."""
 
 
+@usual_arithmetic()
 def diff_traces(
     left: Trace,
     right: Trace,

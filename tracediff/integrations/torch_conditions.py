@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import torch
 
+from tracediff.events.arithmetic import is_usual
 from tracediff.integrations.nested import Leaves
 from tracediff.integrations.torch_places import ModulePlace
 from tracediff.recording.tensor_records import Recordable
@@ -64,4 +65,7 @@ def call_context(module: torch.nn.Module) -> dict[str, Any]:
     else:
         gradients = "recorded" if torch.is_grad_enabled() else "off"
     devices = {str(parameter.device) for parameter in module.parameters()}
-    return {"gradients": gradients, "devices": sorted(devices)}
+    found = {"gradients": gradients, "devices": sorted(devices)}
+    if not is_usual():  # torch.set_flush_denormal, or a library that was compiled for speed
+        found["arithmetic"] = "numbers near zero are flushed, or rounding is not to nearest"
+    return found

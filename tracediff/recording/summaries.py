@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tracediff.events.arithmetic import usual_arithmetic
 from tracediff.events.digest import digest_at_once, stored_bytes
 from tracediff.events.element_types import Array, ElementType, decode, resolve_element_type
 from tracediff.recording.decimals import Number, print_numbers
@@ -62,7 +63,8 @@ def summarise_all(
         kind = _kind_of(tensors[places[0]]) if len(places) >= _FEWEST else None
         if kind is None:
             continue
-        shared = _summarise_rows(kind, [tensors[place].array for place in places], workspace)
+        with usual_arithmetic():
+            shared = _summarise_rows(kind, [tensors[place].array for place in places], workspace)
         for place, summary in zip(places, shared, strict=True):
             found[place] = summary
     return [

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tracediff.events.arithmetic import usual_arithmetic
 from tracediff.events.digest import TensorDigest, digest_at_once, stored_bytes
 from tracediff.events.element_types import decode, resolve_element_type
 from tracediff.recording.census import (
@@ -83,7 +84,8 @@ def summarise_tensor(
     on it. `workspace` is memory that the calling thread keeps for several tensors, and says which
     compiled loops to use; they change no bit either. `seed` redraws the signs of the sketch, for
     tests. A contiguous tensor is not copied, another one block by block: memory beyond the tensor
-    stays below 4 MB. Raises TypeError for an element type that a trace cannot hold.
+    stays below 4 MB. Raises TypeError for an element type that a trace cannot hold, and UsageError
+    where the processor does not compute by IEEE 754 and cannot be made to.
     """
     level = parse_level(level) if isinstance(level, str) else level
     held = np.asarray(array)
@@ -92,8 +94,9 @@ def summarise_tensor(
     tensor = flatten(element, held)
     valued = level.name != "digest" and held.size <= level.values_up_to
     sketched = level.name != "digest" and not valued
-    digest, found = _reduce(tensor, shape, threads, seed if sketched else None, workspace)
-    values = print_numbers(element, tensor.read(0, tensor.size)) if valued else None
+    with usual_arithmetic():
+        digest, found = _reduce(tensor, shape, threads, seed if sketched else None, workspace)
+        values = print_numbers(element, tensor.read(0, tensor.size)) if valued else None
     return TensorSummary(element.name, shape, digest, found.stats, found.sketch, values)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from tracediff.engine.kernels import find_kernel
 from tracediff.errors import UsageError
 from tracediff.events import Trace
+from tracediff.events.arithmetic import usual_arithmetic
 from tracediff.recording.levels import parse_level
 from tracediff.recording.recorder import Recorder
 from tracediff.recording.sinks import EventSink, MemorySink
@@ -46,6 +47,7 @@ class RunRequest:
     tensors: str = "sketch"
 
 
+@usual_arithmetic()
 def record_fixture(
     request: RunRequest,
     sink: EventSink | Callable[[], EventSink],
