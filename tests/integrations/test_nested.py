@@ -183,3 +183,34 @@ def test_plain_values_and_caches() -> None:
 def test_caches_are_known_by_their_form(value: Any, lengths: list[int] | None) -> None:
     """What measures its layers is a cache."""
     assert cache_lengths(value) == lengths
+
+
+def with_extra(value: Any) -> Any:
+    """Return a value on which something more was set."""
+    value.extra = Tensor(7)
+    return value
+
+
+class OpenDict(OrderedDict[str, Any]):
+    """A mapping that takes attributes, as results of transformers do."""
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        pytest.param((Tensor(1), None), (None, Tensor(1)), id="place-among-none"),
+        pytest.param({"a": 1, "b": []}, {"a": 1}, id="empty-list"),
+        pytest.param({"a": 1, "b": {}}, {"a": 1, "b": []}, id="empty-mapping"),
+        pytest.param(with_extra(Output(1)), Output(1), id="set-on-a-dataclass"),
+        pytest.param(with_extra(OpenDict(a=1)), OpenDict(a=1), id="set-on-a-mapping"),
+    ],
+)
+def test_what_differs_has_other_leaves(left: Any, right: Any) -> None:
+    """Structure that holds no tensor is told apart too."""
+    found = [
+        find_leaves("x", value, lambda item: isinstance(item, Tensor)) for value in (left, right)
+    ]
+    assert (found[0].tensors.keys(), found[0].scalars) != (
+        found[1].tensors.keys(),
+        found[1].scalars,
+    )

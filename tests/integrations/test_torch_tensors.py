@@ -122,12 +122,15 @@ def test_what_holds_no_numbers_is_refused(tensor: Any, reason: str) -> None:
         dict(record_tensor("x", tensor, SKETCH))
 
 
-def test_nested_tensors_are_refused() -> None:
-    """A tensor of tensors is to be recorded by its parts."""
+def test_nested_tensors_are_their_parts() -> None:
+    """A tensor of tensors is recorded by its parts."""
     with pytest.warns(UserWarning, match="nested"):
-        nested = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
-    with pytest.raises(UsageError, match="it is nested"):
-        dict(record_tensor("x", nested, SKETCH))
+        nested = torch.nested.nested_tensor([torch.zeros(2), torch.ones(3)])
+    found = {}
+    for name, record in record_tensor("x", nested, SKETCH):
+        assert isinstance(record, Snapshot)
+        found[name] = record.array.tolist()
+    assert found == {"x[0]": [0.0, 0.0], "x[1]": [1.0, 1.0, 1.0]}
 
 
 @pytest.mark.parametrize("size", [100, BLOCK + 1])

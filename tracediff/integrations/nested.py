@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import (
     Callable,
     ItemsView,
+    Iterable,
     Iterator,
     KeysView,
     Mapping,
@@ -61,11 +62,12 @@ def find_leaves(
 
     `name[0]` is the first item of a sequence, `name.key` an entry of a mapping (`name['a.b']` where
     the key is no plain word), field of a dataclass, of a named tuple or of another object; a
-    sequence with one tensor and no other value than None gives it the sequence's own name. Objects
-    are taken apart as pickle does. Of a cache of keys and values, only the lengths are taken: its
-    tensors are as large as all earlier steps together. None has no leaf. With `names_code`,
-    functions, classes and callable objects are recorded by their qualified name. What a glob
-    of `leave_out` names is not looked at.
+    sequence of one value, with nothing but None behind it, gives it the sequence's own name. A
+    container without items is a plain value. Objects are taken apart as pickle does; what was set
+    on a mapping or a dataclass beside its own entries belongs to it. Of a cache of keys and values,
+    only the lengths are taken: its tensors are as large as all earlier steps together. None has no
+    leaf. With `names_code`, functions, classes and callable objects are recorded by their qualified
+    name. What a glob of `leave_out` names is not looked at.
 
     Raises UsageError that names whatever cannot be recorded: iterators, locks, open files, code
     (without `names_code`), what contains itself, nests too deep or is too large, and two leaves of
@@ -115,9 +117,13 @@ class _Walk:
         if len(self._inside) == MOST_LEVELS:
             raise _refusal(name, value, f"it nests more than {MOST_LEVELS} levels deep")
         self._inside.append(id(value))
+        is_empty = True
         for inner, item in _items(name, value):
+            is_empty = False
             self.visit(inner, item)
         self._inside.pop()
+        if is_empty:
+            self._put(self._leaves.scalars, name, {} if isinstance(value, Mapping) else [])
 
     def _put(self, found: dict[str, Any], name: str, value: Any) -> None:
         if any(name in held for held in self._leaves):
@@ -156,18 +162,29 @@ def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             for key, item in value.items():
                 is_word = isinstance(key, str) and not set(key) & set(".[]'\"")
                 yield (f"{name}.{key}" if is_word else f"{name}[{_spelled(name, key)}]"), item
+            yield from _set_beside(name, value, value)
         case list() | tuple() | deque() | Sequence() | KeysView() | ValuesView() | ItemsView():
             yield from _sequence_items(name, value)
         case Set():
             for index, item in enumerate(_in_order(name, value)):
                 yield f"{name}[{index}]", item
         case _ if dataclasses.is_dataclass(value):
-            for field in dataclasses.fields(value):
-                yield f"{name}.{field.name}", getattr(value, field.name, None)
+            fields = [field.name for field in dataclasses.fields(value)]
+            for field in fields:
+                yield f"{name}.{field}", getattr(value, field, None)
+            yield from _set_beside(name, value, fields)
         case Iterator():
             raise _refusal(name, value, "reading it would use it up")
         case _:
             yield from _object_items(name, value)
+
+
+def _set_beside(name: str, value: Any, own: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the public attributes of an object that are not its own entries."""
+    known = set(own)
+    for key, item in getattr(value, "__dict__", {}).items():
+        if key not in known and not key.startswith("_"):
+            yield f"{name}.{key}", item
 
 
 def _spelled(name: str, key: Any) -> str:
@@ -180,9 +197,9 @@ def _spelled(name: str, key: Any) -> str:
 def _sequence_items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     fields = getattr(value, "_fields", None)
     held = list(value)
-    present = [item for item in held if item is not None]
-    if fields is None and len(present) == 1 and not isinstance(present[0], list | tuple):
-        yield name, present[0]
+    is_one = bool(held) and all(item is None for item in held[1:])
+    if fields is None and is_one and not isinstance(held[0], list | tuple | None):
+        yield name, held[0]
         return
     for index, item in enumerate(held):
         yield (f"{name}.{fields[index]}" if fields else f"{name}[{index}]"), item
@@ -215,6 +232,7 @@ def _object_items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     fields = {**(own or {}), **(slots or {})} if has_fields else {}
     if args or not fields:
         yield f"{name}.type", _qualified_name(type(value))
+    if args:
         yield f"{name}.arguments", [_qualified_name(a) if callable(a) else a for a in args]
     if not has_fields:
         yield f"{name}.state", state

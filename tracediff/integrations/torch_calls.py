@@ -18,6 +18,7 @@ from typing import Any, Final
 import torch
 
 from tracediff.integrations.torch_places import ModulePlace
+from tracediff.integrations.torch_writes import Arguments
 from tracediff.recording.kernels import load_kernels
 from tracediff.recording.scratch import Workspace
 from tracediff.recording.tensor_records import Recordable
@@ -46,6 +47,8 @@ class Passage:
 class Call:
     """One call: the module, its step, what it read, and how often it was called before.
 
+    `arguments` are those of an outermost call, which may write into them.
+
     The ordinal of a call that was met when it was over is None until the call is recorded.
     """
 
@@ -55,6 +58,7 @@ class Call:
     ordinal: int | None = None
     inputs: dict[str, Recordable] | None = None
     state: dict[str, Any] | None = None
+    arguments: Arguments | None = None
 
     def count(self) -> int:
         """Return the ordinal, counted now if it was not before."""

@@ -5,7 +5,8 @@ Knows how torch calls modules. Must not know what is recorded of a call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Protocol
@@ -17,9 +18,13 @@ from tracediff.integrations.torch_places import ModulePlace
 
 
 class CallWatch(Protocol):
-    """What is told of calls; `at_border` says that the present thread is in compiled code."""
+    """What is told of calls; `at_border` says that the present thread is in compiled code.
+
+    It calls `come_last` before each call of the outermost module, from outside of what is watched.
+    """
 
     at_border: bool
+    come_last: Callable[[], None]
 
     def enter(
         self,
@@ -34,6 +39,16 @@ class CallWatch(Protocol):
         self, place: ModulePlace, module: torch.nn.Module, args: tuple[Any, ...], output: Any
     ) -> None:
         """A module has returned."""
+
+    def leave_outer(
+        self,
+        place: ModulePlace,
+        module: torch.nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+    ) -> None:
+        """The outermost module has returned; these are its arguments, as it leaves them."""
 
     def meet(
         self, place: ModulePlace, module: torch.nn.Module, args: tuple[Any, ...], output: Any
@@ -71,9 +86,11 @@ def watch_calls(
 
     A module that was compiled in place (`module.compile()`) runs no hooks: its compiled call is
     replaced by one that tells of itself. Raises UsageError at the end for a module that was
-    compiled so within the block.
+    compiled so within the block. Hooks that are registered within the block run before the
+    recording's from the next call of the outermost module on.
     """
     handles = []
+    hooks: list[tuple[OrderedDict[int, Any], int]] = []
     borders: dict[torch.nn.Module, tuple[Callable[..., Any], Callable[..., Any]]] = {}
     try:
         for module, place in places.items():
@@ -93,10 +110,13 @@ def watch_calls(
             if inputs or not place.is_leaf or place.is_outer:
                 enter = ModuleHook(watch.enter, place)
                 handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
-                leave = ModuleHook(watch.leave, place)
+                leave = ModuleHook(watch.leave_outer if place.is_outer else watch.leave, place)
             else:  # a hook before each call costs as much as what it would find
                 leave = ModuleHook(watch.meet, place)
-            handles.append(module.register_forward_hook(leave))
+            handle = module.register_forward_hook(leave, with_kwargs=place.is_outer)
+            handles.append(handle)
+            hooks.append((module._forward_hooks, handle.id))
+        watch.come_last = partial(_come_last, hooks)
         yield
         for module, place in places.items():
             held = module._compiled_call_impl
@@ -111,6 +131,13 @@ def watch_calls(
         for module, (compiled, border) in borders.items():
             if module._compiled_call_impl is border:
                 module._compiled_call_impl = compiled
+
+
+def _come_last(hooks: Sequence[tuple[OrderedDict[int, Any], int]]) -> None:
+    """Have hooks run behind all others of their modules, which may change what a call gives."""
+    for held, key in hooks:
+        if next(reversed(held)) != key:
+            held.move_to_end(key)
 
 
 def _call_at_border(
@@ -130,5 +157,5 @@ def _call_at_border(
         output = compiled(*args, **kwargs)
     finally:
         watch.at_border = False
-    watch.leave(place, module, args, output)
+    watch.leave_outer(place, module, args, kwargs, output)
     return output

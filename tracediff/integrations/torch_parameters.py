@@ -6,7 +6,9 @@ Knows tensors and exact sums of their bits. Must not know events.
 from __future__ import annotations
 
 import torch
+from torch.nn.parameter import is_lazy
 
+from tracediff.errors import UsageError
 from tracediff.events.element_types import resolve_element_type
 from tracediff.integrations.torch_tensors import as_array, dense_parts, digest_array
 
@@ -30,6 +32,11 @@ def identify_parameters(
         *module.named_buffers(remove_duplicate=False),
     ]
     for path, tensor in named:
+        if is_lazy(tensor):
+            raise UsageError(
+                f"cannot record {prefix}{plain_path(path)}: it has no shape before the first call "
+                "of its lazy module; call the model once before it is recorded"
+            )
         for name, part in dense_parts(prefix + plain_path(path), tensor.detach()):
             key = (part.data_ptr(), part.dtype, part.shape, part.stride(), part.device)
             if part.is_meta or key not in known:
@@ -38,18 +45,28 @@ def identify_parameters(
     return identities, places
 
 
+def identify(name: str, tensor: torch.Tensor) -> dict[str, str]:
+    """Return the identity of each dense part of a tensor, by name."""
+    return {part: _identity(part, dense) for part, dense in dense_parts(name, tensor.detach())}
+
+
 def plain_path(path: str) -> str:
     """Return a module's path without what `torch.compile` puts into it."""
     return ".".join(part for part in path.split(".") if part != "_orig_mod")
 
 
-def _identify(name: str, tensor: torch.Tensor) -> tuple[str, list[int]]:
+def _identity(name: str, tensor: torch.Tensor) -> str:
     array, dtype = as_array(name, tensor)
     element, array = resolve_element_type(array, dtype)
-    shape = ",".join(map(str, array.shape))
+    return f"{element.name}[{','.join(map(str, array.shape))}] {digest_array(element, array)}"
+
+
+def _identify(name: str, tensor: torch.Tensor) -> tuple[str, list[int]]:
+    array, dtype = as_array(name, tensor)
+    _, array = resolve_element_type(array, dtype)
     words = torch.from_numpy(array.view(f"i{array.itemsize}")) if array.itemsize <= 8 else None
     sums = [0] * 5 if words is None or not array.size else _locating_sums(words)
-    return f"{element.name}[{shape}] {digest_array(element, array)}", sums
+    return _identity(name, tensor), sums
 
 
 def _locating_sums(words: torch.Tensor) -> list[int]:

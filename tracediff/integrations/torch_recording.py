@@ -6,12 +6,15 @@ are summarised or which model it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import torch
 
+from tracediff.errors import UsageError
+from tracediff.integrations.nested import Leaves
 from tracediff.integrations.torch_calls import Call, SeenTensors, Thread, Threads
 from tracediff.integrations.torch_conditions import (
     autocast_state,
@@ -28,6 +31,7 @@ from tracediff.integrations.torch_random import Look, RandomLedger
 from tracediff.integrations.torch_sightings import Sightings
 from tracediff.integrations.torch_taking import Select, TensorTaker
 from tracediff.integrations.torch_tensors import stored_snapshot
+from tracediff.integrations.torch_writes import Arguments, ModuleTensors
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.recorder import Recorder
 
@@ -35,6 +39,9 @@ LOADED: Final = "module.loaded"
 ENTERED: Final = "module.entered"
 CALLED: Final = "module.called"
 FAILED: Final = "module.failed"
+CHANGED: Final = "module.changed"
+
+NOTHING: Final = Leaves({}, {}, {})
 
 # Found once: each part of a dotted name costs a hook time.
 _is_compiling = torch.compiler.is_compiling
@@ -62,7 +69,10 @@ class ModuleRecording:
         self._threads = Threads()
         self._training: frozenset[str] = frozenset()
         self._leave_out = leave_out
+        self._tensors: ModuleTensors | None = None
         self._sightings = Sightings()
+        self._process = os.getpid()
+        self.come_last: Callable[[], None] = lambda: None
 
     @property
     def step(self) -> int | None:
@@ -112,6 +122,7 @@ class ModuleRecording:
         """Record what `module` consists of; without `name`, not its parameters."""
         prefix = f"{name}." if name else ""
         identities, sums = ({}, {}) if name is None else identify_parameters(module, prefix)
+        self._tensors = None if name is None else ModuleTensors(module, prefix)
         training = [place.component for held, place in places.items() if held.training]
         self._training = frozenset(training)
         self._queue.first_event = self._recorder.event(
@@ -121,6 +132,30 @@ class ModuleRecording:
             state={"training": training, "parameter_sums": sums},
             settings={"modules": module_settings(places)} | self._left_out(),
         )
+
+    def tell_changes(self, component: str) -> None:
+        """Record the parameters, buffers and gradients that the block has changed."""
+        self.flush()
+        changed = {} if self._tensors is None else self._tensors.changed()
+        if not changed:
+            return
+        thread = self._threads.current()
+        tensors = {name: held for name, held in changed.items() if held is not None}
+        gone = [name for name, held in changed.items() if held is None]
+        self._recorder.event(
+            component,
+            CHANGED,
+            logical_step=thread.step,
+            outputs=self._taker.take_all(thread, Leaves(tensors, {}, {})),
+            choice={"gone": gone} if gone else None,
+        )
+
+    def _refuse_fork(self, place: ModulePlace) -> None:
+        if os.getpid() != self._process:
+            raise UsageError(
+                f"{place.component} is called in a process that was forked while it is recorded: "
+                "the calls would be lost, or damage the trace; record inside of that process"
+            )
 
     def _left_out(self) -> dict[str, Any]:
         return {"left_out": list(self._leave_out)} if self._leave_out else {}
@@ -140,6 +175,9 @@ class ModuleRecording:
         thread = self._threads.current()
         if thread.at_border or _is_tracing():
             return
+        if not thread.open:
+            self.come_last()
+            self._refuse_fork(place)
         if self._inputs or not thread.open:
             self._note_draws(thread, place)
         call = thread.enter(place, module)
@@ -149,6 +187,8 @@ class ModuleRecording:
         if is_inside and place.is_leaf and self._taker.knows(thread, args, kwargs):
             return
         arguments = place.arguments(args, kwargs, self._leave_out)
+        if not is_inside:
+            call.arguments = Arguments(arguments)
         arrived = self._taker.take_arguments(thread, place, arguments)
         if place.is_leaf and is_inside:
             call.inputs, call.state = arrived
@@ -163,6 +203,17 @@ class ModuleRecording:
         self, place: ModulePlace, module: torch.nn.Module, args: tuple[Any, ...], output: Any
     ) -> None:
         """Hook: a module has returned."""
+        self.leave_outer(place, module, args, {}, output)
+
+    def leave_outer(
+        self,
+        place: ModulePlace,
+        module: torch.nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+    ) -> None:
+        """Hook: a module has returned, and this is what it was given."""
         if _is_compiling():
             return
         thread = self._threads.current()
@@ -171,6 +222,12 @@ class ModuleRecording:
             return
         if not place.is_recorded:
             self._note_draws(thread, place)
+            return
+        written = NOTHING
+        if call.arguments is not None:
+            written = call.arguments.written(place.arguments(args, kwargs, self._leave_out))
+        if written.tensors or written.scalars:
+            self._returned(thread, call, module, output, written)
         elif not self._took_plain(thread, call, place, module, output):
             self._returned(thread, call, module, output)
 
@@ -207,12 +264,22 @@ class ModuleRecording:
         )
         return True
 
-    def _returned(self, thread: Thread, call: Call, module: torch.nn.Module, output: Any) -> None:
-        """Record what a call gave."""
+    def _returned(
+        self,
+        thread: Thread,
+        call: Call,
+        module: torch.nn.Module,
+        output: Any,
+        written: Leaves = NOTHING,
+    ) -> None:
+        """Record what a call gave, and what it wrote into its arguments."""
         leaves = find_tensors(call.place.output, output, leave_out=self._leave_out)
         outputs = self._taker.take_all(thread, leaves)
+        arguments = {call.place.prefix + name: held for name, held in written.tensors.items()}
+        outputs |= self._taker.take_all(thread, Leaves(arguments, {}, {}))
+        choice = leaves.scalars | written.scalars
         self._sightings.call = True
-        self._sightings.result |= bool(outputs or leaves.scalars)
+        self._sightings.result |= bool(outputs or choice)
         self._emit(
             thread,
             call,
@@ -221,7 +288,7 @@ class ModuleRecording:
             state=self._state(call, module.training, lengths_state(leaves)),
             inputs=call.inputs,
             outputs=outputs,
-            choice=leaves.scalars,
+            choice=choice,
         )
 
     def _tell(self, returned: Returned) -> Told:

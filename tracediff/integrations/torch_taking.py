@@ -49,9 +49,8 @@ class TensorTaker:
 
         A tuple of it and of None, which many attention modules give, has its name too.
         """
-        if type(output) is tuple:
-            present = [item for item in output if item is not None]
-            output = present[0] if len(present) == 1 else None
+        if type(output) is tuple and len(output) == 2 and output[1] is None:
+            output = output[0]
         if type(output) is not torch.Tensor or not self._takes_all:
             return None
         array = plain_array(output)

@@ -140,8 +140,9 @@ def snapshot_plain(tensor: torch.Tensor, level: TensorLevel) -> Snapshot | None:
 def dense_parts(name: str, tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the dense tensors that make up `tensor`, by name; raise UsageError as above."""
     if tensor.is_nested:
-        raise _refuse(name, tensor, "it is nested; record its parts (`unbind`)")
-    if tensor.layout in _SPARSE:
+        for index, part in enumerate(tensor.detach().unbind()):
+            yield from dense_parts(f"{name}[{index}]", part)
+    elif tensor.layout in _SPARSE:
         held = tensor.detach()
         held = held.coalesce() if tensor.layout is torch.sparse_coo else held
         for part in _SPARSE[tensor.layout]:
