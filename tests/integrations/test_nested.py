@@ -5,6 +5,7 @@ from collections import OrderedDict, deque, namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -201,6 +202,9 @@ class OpenDict(OrderedDict[str, Any]):
         pytest.param((Tensor(1), None), (None, Tensor(1)), id="place-among-none"),
         pytest.param({"a": 1, "b": []}, {"a": 1}, id="empty-list"),
         pytest.param({"a": 1, "b": {}}, {"a": 1, "b": []}, id="empty-mapping"),
+        pytest.param(partial(max, 1), partial(max, 2), id="partial-argument"),
+        pytest.param(partial(max, key=len), partial(max, key=abs), id="partial-keyword"),
+        pytest.param(partial(max, 1), partial(min, 1), id="partial-function"),
         pytest.param(with_extra(Output(1)), Output(1), id="set-on-a-dataclass"),
         pytest.param(with_extra(OpenDict(a=1)), OpenDict(a=1), id="set-on-a-mapping"),
     ],
@@ -208,7 +212,8 @@ class OpenDict(OrderedDict[str, Any]):
 def test_what_differs_has_other_leaves(left: Any, right: Any) -> None:
     """Structure that holds no tensor is told apart too."""
     found = [
-        find_leaves("x", value, lambda item: isinstance(item, Tensor)) for value in (left, right)
+        find_leaves("x", value, lambda item: isinstance(item, Tensor), names_code=True)
+        for value in (left, right)
     ]
     assert (found[0].tensors.keys(), found[0].scalars) != (
         found[1].tensors.keys(),

@@ -23,6 +23,7 @@ from collections.abc import (
 from copyreg import __newobj__  # type: ignore[attr-defined]
 from enum import Enum
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -103,7 +104,7 @@ class _Walk:
             self._put(self._leaves.cache_lengths, name, lengths)
         elif (text := _plain_text(value)) is not None:
             self._put(self._leaves.scalars, name, text)
-        elif callable(value):
+        elif callable(value) and not isinstance(value, partial):
             if not self._names_code:
                 raise _refusal(name, value, "code cannot be compared")
             self._put(self._leaves.scalars, name, _qualified_name(value))
@@ -168,6 +169,11 @@ def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         case Set():
             for index, item in enumerate(_in_order(name, value)):
                 yield f"{name}[{index}]", item
+        case partial():
+            yield f"{name}.function", value.func
+            for key, held in (("arguments", value.args), ("keywords", value.keywords)):
+                if held:
+                    yield f"{name}.{key}", held
         case _ if dataclasses.is_dataclass(value):
             fields = [field.name for field in dataclasses.fields(value)]
             for field in fields:
