@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from trace_building import chain, event, tensor
+from trace_building import chain, event, tensor, trace
 
 from tracediff.calibration import Calibration, calibrate
 from tracediff.diff import DiffOptions, Outcome, diff_traces
@@ -163,6 +163,159 @@ def test_declared_rules_are_what_is_widened() -> None:
     modes = {rule.rule.match: rule.rule.mode for rule in found.rules}
     assert modes["layers.1.out"] == "rel_l2"
     assert "layers.2.out" not in modes
+
+
+def layers(*outputs: tuple[str, np.ndarray[Any, Any]], level: str = "values") -> Trace:
+    """Return a run whose events are all children of the root: none follows from another."""
+    events = [
+        event(f"e{i}", "r", outputs=[tensor(name, value, level=level)])
+        for i, (name, value) in enumerate(outputs)
+    ]
+    return trace([event("r"), *events], name="layers")
+
+
+def noisy(seed: int, noises: tuple[float, ...], *, scale: float = 1.0, level: str) -> Trace:
+    """Return a run of layers, each off by a noise of its own, with elements of size `scale`."""
+    random = np.random.default_rng(seed)
+    outputs = []
+    for layer, noise in enumerate(noises):
+        error = (1 + noise * random.normal(size=500)).astype(np.float32)
+        outputs.append((f"layers.{layer}.out", BASE[layer] * error * np.float32(scale)))
+    return layers(*outputs, level=level)
+
+
+FAULTS = {
+    "alike": (1e-4,) * 6,
+    "one-noisy": (1e-2, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5),
+    "one-quiet": (1e-3, 1e-3, 1e-5, 1e-3, 1e-3, 1e-3),
+    "growing": (1e-5, 5e-5, 2.5e-4, 1e-3, 5e-3, 2.5e-2),
+}
+
+
+@pytest.mark.parametrize("level", ["values", "sketch"])
+@pytest.mark.parametrize("noises", FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_ten_times_the_noise_of_its_own_tensor_is_kept(
+    noises: tuple[float, ...], level: str
+) -> None:
+    """Whatever the noise of its siblings, ten times the deviation of a tensor is not absorbed."""
+    runs = [noisy(seed, noises, level=level) for seed in range(3)]
+    found = calibrate(runs)
+    assert found.differences == ()
+    benign = [noisy(seed, noises, level="values") for seed in range(2)]
+    for layer in range(len(noises)):
+        name = f"layers.{layer}.out"
+        first, second = (
+            np.array(run.events[layer + 1].payload["outputs"][0]["values"], np.float32)
+            for run in benign
+        )
+        faulty = layers((name, first + np.float32(10) * (second - first)), level=level)
+        assert under(found, layers((name, first), level=level), faulty) is Outcome.DIVERGED, name
+
+
+def test_outliers_come_before_the_glob() -> None:
+    """The many share a glob, the noisy and the quiet have rules of their own."""
+    noises = (1e-2, 1e-4, 1e-4, 1e-4, 0.0, 1e-4)
+    found = calibrate([noisy(seed, noises, level="values") for seed in range(3)])
+    assert [rule.rule.match for rule in found.rules] == [
+        "layers.0.out",
+        "layers.4.out",
+        "layers.*.out",
+    ]
+    quiet = found.rules[1]
+    assert (quiet.factor, quiet.rule.atol) == (1.0, 1e-5)
+
+
+def test_noise_relative_to_small_elements_is_calibrated_from_sketches() -> None:
+    """Where sketches measured, atol grows no further than the distance of elements of that size."""
+    runs = [noisy(seed, (1e-2,) * 3, scale=1e-2, level="sketch") for seed in range(3)]
+    found = calibrate(runs)
+    assert found.differences == ()
+    (rule,) = found.rules
+    assert 1e-5 <= rule.rule.atol <= 1.2 * rule.rule.rel_l2 * 1e-2
+    assert under(found, runs[0], runs[1]) is Outcome.WITHIN_TOLERANCE
+
+
+SMALL = BASE[0, :40] * np.float32(1e-3)
+ONES = np.ones(4, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "fault", "matches"),
+    [
+        pytest.param(
+            [("layers.0.out", BASE[0]), ("layers.1.out", BASE[1].astype(np.float16))],
+            [
+                ("layers.0.out", BASE[0] * np.float32(1.0001)),
+                ("layers.1.out", BASE[1].astype(np.float16)),
+            ],
+            ("layers.0.out", BASE[0] * np.float32(1.001)),
+            ["layers.0.out"],
+            id="one-template-two-dtypes",
+        ),
+        pytest.param(
+            [("out", ONES), ("out", ONES.astype(np.float16))],
+            [("out", ONES * np.float32(1.00002)), ("out", ONES.astype(np.float16))],
+            ("out", ONES * np.float32(1.0009)),
+            [],
+            id="one-name-two-dtypes",
+        ),
+        pytest.param(
+            [("grad", SMALL)], [("grad", -SMALL)], ("grad", -SMALL), [], id="sign-of-small-elements"
+        ),
+        pytest.param(
+            [("grad", SMALL)],
+            [("grad", SMALL * np.float32(0.6))],
+            ("grad", SMALL * np.float32(0.6)),
+            [],
+            id="near-half-of-its-size",
+        ),
+        pytest.param(
+            [("grad.0", SMALL), ("grad.1", BASE[0]), ("grad.2", BASE[1])],
+            [
+                ("grad.0", -SMALL),
+                ("grad.1", BASE[0] * np.float32(1.01)),
+                ("grad.2", BASE[1] * np.float32(1.01)),
+            ],
+            ("grad.0", -SMALL),
+            ["grad.0", "grad.*"],
+            id="a-glob-over-what-is-no-noise",
+        ),
+    ],
+)
+def test_what_a_rule_must_not_hide(
+    left: list[Any], right: list[Any], fault: tuple[str, Any], matches: list[str]
+) -> None:
+    """Unlike element types share no rule, and what is as large as the tensor is no noise."""
+    found = calibrate([layers(*left), layers(*right)])
+    assert [rule.rule.match for rule in found.rules] == matches
+    sound = next(output for output in left if output[0] == fault[0])
+    assert under(found, layers(sound), layers(fault)) is Outcome.DIVERGED
+
+
+def test_tensors_that_were_not_measured_count() -> None:
+    """What follows from another token is not measured; its whole numbers stay exact."""
+
+    def followed(token: int, scale: float) -> Trace:
+        return chain(
+            event("r"),
+            event("e", outputs=[tensor("x.1", ONES * np.float32(scale))]),
+            event("t", event_type="selected", choice={"token": token}),
+            event("z", event_type="after", outputs=[tensor("x.2", np.array([1000 + token]))]),
+        )
+
+    found = calibrate([followed(1, 1.0), followed(2, 1.01)])
+    assert [rule.rule.match for rule in found.rules] == ["x.1"]
+
+
+def test_candidates_as_far_apart_as_they_are_large_are_a_difference() -> None:
+    """Small values of a `top` list are not absorbed by an absolute tolerance of their size."""
+
+    def topped(value: float) -> Trace:
+        return chain(event("r"), event("e", choice={"top": [[1, value]]}), name=str(value))
+
+    found = calibrate([topped(1e-3), topped(4e-3)])
+    assert found.rules == ()
+    assert len(found.differences) == 1
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,23 @@ def test_calibrate_then_diff(tracediff: Command, runs: list[str]) -> None:
     assert done.out.startswith("EQUAL WITHIN TOLERANCE")
 
 
+def test_a_quiet_layer_keeps_its_rule(tracediff: Command, tmp_path: Path) -> None:
+    """A name that needs much less than others of its form is kept from their glob, and so told."""
+    base = np.random.default_rng(4).normal(size=(4, 60))
+    for seed in range(2):
+        outputs = []
+        for layer, noise in enumerate((1e-3, 1e-3, 0.0, 1e-3)):
+            error = 1 + noise * np.random.default_rng([seed, layer]).normal(size=60)
+            outputs.append(tensor(f"layers.{layer}", (base[layer] * error).astype(np.float32)))
+        found = chain(event("r", state={"n": 1}), event("e", outputs=outputs))
+        write_trace(found, tmp_path / f"layers{seed}.jsonl")
+    done = tracediff("calibrate", "layers0.jsonl", "layers1.jsonl")
+    assert done.status == 0
+    quiet, common = done.out.index("layers.2  allclose(rtol=1.3e-06"), done.out.index("layers.*  ")
+    kept = done.out.index("keeps the rule without calibration, unlike names of its form; 1 name")
+    assert quiet < kept < common
+
+
 def test_the_same_run_twice_is_told(tracediff: Command, runs: list[str]) -> None:
     """A file beside itself measures nothing, so that it is given twice is told once."""
     done = tracediff("calibrate", runs[0], runs[1], runs[0], runs[0])

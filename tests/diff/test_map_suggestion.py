@@ -136,6 +136,42 @@ def test_what_has_no_counterpart_is_listed() -> None:
     assert found.pairing.only_right["event"] == ()
 
 
+@pytest.mark.parametrize(
+    "order", [(1, 2, 0), (2, 1, 0), (2, 0, 1)], ids=["first-last", "reversed", "last-first"]
+)
+def test_equal_tensors_are_paired_in_any_order(order: tuple[int, ...]) -> None:
+    """Parallel branches may be called in another order: what they hold says which is which."""
+    parts = "qkv"
+
+    def branches(prefix: str, called: tuple[int, ...]) -> Trace:
+        events = [event("r", state={"n": 1})]
+        for part in called:
+            name = f"{prefix}.{parts[part]}"
+            output = tensor(f"{name}.o", np.full(6, part + 1, np.float32))
+            events.append(event(name, None, name, outputs=[output]))
+        return chain(*events)
+
+    found = suggest_map(branches("l", (0, 1, 2)), branches("m", order))
+    assert found.is_complete
+    pairs = {(p.left, p.right) for p in found.pairing.pairs if p.kind == "event" and "." in p.left}
+    assert pairs == {("l.q", "m.q"), ("l.k", "m.k"), ("l.v", "m.v")}
+    assert {p.evidence for p in found.pairing.pairs if p.left.endswith(".o")} == {"digest"}
+
+
+def test_a_name_of_both_sides_is_not_paired_with_another() -> None:
+    """Two modules whose outputs are swapped keep their names: that is a fault, not a renaming."""
+    outputs = [tensor("o", np.full(6, value, np.float32)) for value in (1, 2)]
+
+    def named(*values: int) -> Trace:
+        events = [
+            event(name, None, name, outputs=[outputs[v]])
+            for name, v in zip(("l.q", "l.k"), values, strict=True)
+        ]
+        return chain(event("r", state={"n": 1}), *events)
+
+    assert rules(suggest_map(named(0, 1), named(1, 0))) == []
+
+
 def test_an_extra_module_does_not_shift_the_others() -> None:
     """Without equal tensors the order decides, with gaps where a shape fits nothing."""
     left, right = model(same, level="digest"), model(onnx, noise=1e-5, level="digest")

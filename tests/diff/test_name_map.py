@@ -78,9 +78,9 @@ def test_two_left_names_for_one_right_name(
     """A map under which two names of the left trace would be one is refused."""
     name_map = parsed(*rules)
     if not collision:
-        mapped, unused = match_names({"event": names}, name_map)
-        assert sorted(mapped["event"].values()) == sorted(names)
-        assert unused == ()
+        matched = match_names({"event": names}, name_map)
+        assert sorted(matched.right["event"].values()) == sorted(names)
+        assert matched.unused == ()
         return
     with pytest.raises(UsageError, match="would both stand for"):
         match_names({"event": names}, name_map)
@@ -88,8 +88,25 @@ def test_two_left_names_for_one_right_name(
 
 def test_rules_that_fit_nothing_are_named() -> None:
     """A rule whose left side fits no name of the left trace is reported."""
-    _, unused = match_names({"event": ["a"], "tensor": ["t"]}, parsed("a -> b", "event:t -> u"))
-    assert unused == (MapRule("t", "u", "event"),)
+    matched = match_names({"event": ["a"], "tensor": ["t"]}, parsed("a -> b", "event:t -> u"))
+    assert matched.unused == (MapRule("t", "u", "event"),)
+    assert matched.shadowed == {}
+
+
+@pytest.mark.parametrize(
+    ("rules", "shadowed"),
+    [
+        pytest.param(["x -> y", "x -> w"], {"x -> w": "x -> y"}, id="the-same-name"),
+        pytest.param(["* -> *", "event:x -> w"], {"event:x -> w": "* -> *"}, id="a-glob"),
+        pytest.param(["event:x -> y", "x -> w"], {}, id="another-kind-is-left"),
+        pytest.param(["x -> y", "x -> y"], {}, id="the-same-rule-twice"),
+    ],
+)
+def test_rules_that_earlier_ones_shadow(rules: list[str], shadowed: dict[str, str]) -> None:
+    """A rule that fits names, all taken by earlier ones, is not one that fits nothing."""
+    matched = match_names({"event": ["x"], "tensor": ["x"]}, parsed(*rules))
+    assert matched.unused == ()
+    assert {rule.text: taker.text for rule, taker in matched.shadowed.items()} == shadowed
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,16 @@ def test_what_stays_unmatched_is_listed() -> None:
     assert found.unused_rules == ("zzz -> y",)
 
 
+def test_a_shadowed_rule_is_a_warning() -> None:
+    """The comparison stands, and says which earlier rule takes all that a rule fits."""
+    found = compared(model("a"), model("b"), "a -> b", "a.* -> b.*", "a.out -> c")
+    assert (found.outcome, found.unused_rules) == (Outcome.EQUAL, ())
+    assert found.warnings == (
+        "names.map: the rule 'a.out -> c' decides no name: 'a.* -> b.*' before it takes what it "
+        "fits; remove it or put it first",
+    )
+
+
 def test_a_swap_of_names() -> None:
     """Two names may change places: every name is rewritten once."""
     rules = "a -> b", "b -> a", "a.* -> b.*", "b.* -> a.*"

@@ -131,6 +131,16 @@ def test_a_result_over_several_lines(tmp_path: Path) -> None:
     assert getter.event_type == "<slot wrapper '__get__' of object>"
 
 
+CUT_OFF = {
+    "cut-in-arguments": "aten::add(t: f32[2",
+    "cut-before-result": "aten::add(t: f32[2], 1)  ->",
+    "cut-in-result": "aten::topk(t: f32[4], 2)  ->  ('t: f32[2]', 't: i64[",
+    "cut-before-hashes": "aten::add(t: f32[2], 1)  ->  t: f32[2]  #",
+    "cut-in-hashes": "aten::add(t: f32[2], 1)  ->  t: f32[2]  # {'hash': 1.5, 'input_hash': (",
+    "cut-in-kernel-hashes": "# post-kernel hashes: {in_ptr0: 1.5, out",
+}
+
+
 @pytest.mark.parametrize(
     ("log", "message"),
     [
@@ -139,10 +149,16 @@ def test_a_result_over_several_lines(tmp_path: Path) -> None:
         pytest.param(
             "  a(t: f32[1])  # {'hash': __import__('os')}\n", "run.log:1: the hashes", id="code"
         ),
-        pytest.param("  a()  # {" + "(" * 5000 + "\n", "run.log:1: the hashes", id="depth-bomb"),
+        pytest.param(
+            "  a()  # {" + "(" * 5000 + "\n  b()\n", "run.log:1: the hashes", id="depth-bomb"
+        ),
         pytest.param("  a(" + "x" * 1_000_001 + ")\n", "run.log:1: the line has", id="long-line"),
         pytest.param(f"  a(t: f32[{1 << 70}])\n", "run.log:1: the shape", id="gigantic-shape"),
         pytest.param("\n", "holds no operator", id="empty"),
+        *(
+            pytest.param(f"{LOG}      {end}", "run.log:10: the last line ends too early", id=name)
+            for name, end in CUT_OFF.items()
+        ),
     ],
 )
 def test_what_is_no_log(log: str, message: str, tmp_path: Path) -> None:

@@ -85,8 +85,10 @@ def test_calls_become_events(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "outcome", "evidence"),
     [
-        pytest.param({"md5": "9cddbca9"}, {"md5": "9cddbca9"}, None, "digest", id="crc32-equal"),
-        pytest.param({"md5": "9cddbca9"}, {"md5": "29efe362"}, "none", "none", id="crc32-unequal"),
+        pytest.param({"md5": "9cddbca9"}, {"md5": "9cddbca9"}, "none", "none", id="checksum-equal"),
+        pytest.param(
+            {"md5": "9cddbca9"}, {"md5": "29efe362"}, "none", "none", id="checksum-unequal"
+        ),
         pytest.param({"md5": "0" * 32}, {"md5": "0" * 32}, None, "digest", id="md5-equal"),
         pytest.param(
             {"md5": "0x793d5e377e6e6ee7"}, {"md5": "0x793d5e377e6e6ee7"}, "none", "none", id="xor"
@@ -108,7 +110,7 @@ def test_what_a_dump_decides(
     evidence: str,
     tmp_path: Path,
 ) -> None:
-    """A checksum proves equality, statistics show differences, nothing else is decided."""
+    """An MD5 proves equality, statistics show differences, nothing else is decided."""
     dumps = [
         {"data": {"Module.a.Linear.forward.0": {"output": [tensor(2, **side)]}}}
         for side in (left, right)
@@ -120,6 +122,27 @@ def test_what_a_dump_decides(
         assert found.first is not None
         assert found.first.tensor is not None
         assert outcome in found.first.tensor.reason
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "field"),
+    [
+        pytest.param([[]], [[], []], "payload.state.input_args.1", id="another-empty-list"),
+        pytest.param([{}], [[]], "payload.state.input_args.0", id="an-object-for-a-list"),
+        pytest.param([1, []], [1], "payload.state.input_args.1", id="an-empty-list-less"),
+        pytest.param(
+            [{"type": "dict", "value": {"h": tensor(2)}}],
+            [{"type": "dict", "value": {"h": tensor(2)}}],
+            "payload.inputs[Module.a.forward.input_args.0.value.h]",
+            id="a-tensor-in-a-typed-object",
+        ),
+    ],
+)
+def test_arguments_that_must_not_vanish(left: Any, right: Any, field: str, tmp_path: Path) -> None:
+    """Empty lists are arguments, and a tensor within an object is one."""
+    found = compared(entry({"input_args": left}), entry({"input_args": right}), tmp_path)
+    assert found.first is not None
+    assert found.first.difference.field == field
 
 
 def test_a_changed_weight_is_named_first(tmp_path: Path) -> None:
@@ -203,6 +226,31 @@ def entry(found: Any) -> dict[str, Any]:
         ),
         pytest.param(
             entry({"output": [tensor(1, Max="x")]}), "Max is 'x', no number", id="no-number"
+        ),
+        pytest.param(
+            entry({"output": [tensor(1, dtype="torch.int64", Max=10**400)]}),
+            "output.0: Max is a whole number beyond 64 bits",
+            id="a-number-of-400-digits",
+        ),
+        pytest.param(
+            entry({"output": [tensor(1, dtype="torch.int64", Min=-(1 << 63) - 1)]}),
+            "output.0: Min is a whole number beyond 64 bits",
+            id="a-number-just-beyond-64-bits",
+        ),
+        pytest.param(
+            entry({"input_kwargs": {"x.y": tensor(1), "x": {"y": tensor(1)}}}),
+            "two values are both called 'input_kwargs.x.y'",
+            id="two-tensors-of-one-path",
+        ),
+        pytest.param(
+            entry({"input_kwargs": {"x.y": 1, "x": {"y": 2}}}),
+            "two values are both called 'input_kwargs.x.y'",
+            id="two-arguments-of-one-path",
+        ),
+        pytest.param(
+            entry({"input_kwargs": {"x.y": 1, "x": {"y": tensor(1)}}}),
+            "two values are both called 'input_kwargs.x.y'",
+            id="an-argument-and-a-tensor-of-one-path",
         ),
     ],
 )

@@ -21,25 +21,31 @@ Make = Callable[[Path], object]
 
 
 def filled(folder: Path, *, change: float = 0.0) -> Path:
-    """Return a folder with tensors in every format, a link out of it and a pickle."""
+    """Return a folder with tensors in every format, links out of it and a pickle."""
     (folder / "sub").mkdir(parents=True)
     np.save(folder / "step10.npy", X + np.float32(change))
     np.save(folder / "step2.npy", np.asfortranarray(X))
     np.savez(folder / "sub" / "b.npz", x=X, y=np.arange(3))
     save_file({"w": X}, folder / "model.safetensors")
     (folder / "old.pt").write_bytes(b"pickle")
-    (folder / "link.npy").symlink_to("/etc/hostname")
+    blobs = folder.with_name(f"{folder.name}-blobs")
+    blobs.mkdir()
+    np.save(blobs / "0.npy", X)
+    (folder / "link.npy").symlink_to(blobs / "0.npy")
+    (folder / "blobs").symlink_to(blobs)
+    (folder / "loop.npy").symlink_to(folder / "loop.npy")
+    (folder / "sub" / "up").symlink_to(folder)
     return folder
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    """One event a tensor in natural order, named after file and entry; links are not followed."""
+    """One event a tensor in natural order, named after file and entry, also through links."""
     found = import_tensors(filled(tmp_path / "a"), tmp_path / "a.jsonl")
     trace = read_trace(tmp_path / "a.jsonl")
     names = [event.event_type for event in trace.events[1:]]
-    assert names == ["model/w", "step2", "step10", "sub/b/x", "sub/b/y"]
+    assert names == ["link", "model/w", "step2", "step10", "sub/b/x", "sub/b/y"]
     assert found.tensors == len(names)
-    assert found.skipped == ("link.npy", "old.pt")
+    assert found.skipped == ("blobs", "loop.npy", "old.pt", "sub/up")
     digests = {
         event.event_type: event.payload["outputs"][0]["digest"] for event in trace.events[1:]
     }
@@ -79,6 +85,30 @@ def test_single_files(name: str, write: Make, names: list[str], tmp_path: Path) 
     assert [event.event_type for event in trace.events[1:]] == names
     for event in trace.events[1:]:
         assert event.payload["outputs"][0]["values"] == X.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param({"a.npz": lambda path: np.savez(path, b=X)}, id="npz"),
+        pytest.param({"a.safetensors": lambda path: save_file({"b": X}, path)}, id="safetensors"),
+        pytest.param(
+            {"a/b.NPY": lambda path: path.write_bytes(npy(FLOATS, b"\0" * 8))}, id="another-case"
+        ),
+    ],
+)
+def test_two_files_whose_tensors_share_a_name(others: dict[str, Make], tmp_path: Path) -> None:
+    """Neither is left out: the error names both."""
+    folder = tmp_path / "run"
+    (folder / "a").mkdir(parents=True)
+    np.save(folder / "a" / "b.npy", X)
+    for name, write in others.items():
+        write(folder / name)
+        with pytest.raises(UsageError, match="would be called 'a/b'") as caught:
+            import_tensors(folder, tmp_path / "x.jsonl")
+        assert str(folder / name) in str(caught.value)
+        assert str(folder / "a" / "b.npy") in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def npy(header: str, data: bytes = b"") -> bytes:

@@ -10,16 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tracediff.calibration.measure import MeasuringJudge, Needs
+from tracediff.calibration.measure import Measured, MeasuringJudge, Need, Needs
 from tracediff.calibration.rules import CalibratedRule, make_rules
 from tracediff.calibration.tops import level_tops
 from tracediff.diff import DiffOptions, diff_traces
 from tracediff.diff.align import Alignment, Pair, align
 from tracediff.diff.lineage import Lineage
-from tracediff.diff.renaming import names_of
+from tracediff.diff.renaming import tensors_of
 from tracediff.diff.result import Divergence
 from tracediff.diff.sections import PairComparer
 from tracediff.diff.structure import structural_difference
+from tracediff.diff.tensors import TensorJudge
 from tracediff.errors import UsageError
 from tracediff.events import Tolerances, Trace
 from tracediff.events.tolerances import tolerances_from_json
@@ -70,8 +71,7 @@ def calibrate(runs: Sequence[Trace], margin: float = 2.0) -> Calibration:
     needs: Needs = {}
     for left, right in combinations(runs, 2):
         _measure(left, right, needs)
-    names = dict.fromkeys(name for run in runs for name in names_of(run.events)["tensor"])
-    rules = make_rules(needs, (*names, TOP), margin)
+    rules = make_rules(needs | _unmeasured(runs, needs), margin)
     tensors: dict[str, int] = {}
     for need in needs.values():
         for evidence, count in need.evidence.items():
@@ -79,6 +79,17 @@ def calibrate(runs: Sequence[Trace], margin: float = 2.0) -> Calibration:
     return Calibration(
         tuple(run.name for run in runs), margin, rules, _differences(runs, rules), tensors
     )
+
+
+def _unmeasured(runs: Sequence[Trace], needs: Needs) -> Needs:
+    """Return the rules of all other tensors of the runs, which a glob must not replace."""
+    found: Needs = {}
+    for run in runs:
+        judge = TensorJudge(tolerances_from_json(run.header.get("tolerances")))
+        named = {(record["name"], record["dtype"]) for e in run.events for record in tensors_of(e)}
+        for key in sorted((named | {(TOP, TOP_DTYPE)}) - needs.keys()):
+            found.setdefault(key, Need(judge.rule_for(*key)[0]))
+    return found
 
 
 def _measure(left: Trace, right: Trace, needs: Needs) -> None:
@@ -102,13 +113,13 @@ def _differs(
         return True
     left, right = alignment.left.events[pair.left], alignment.right.events[pair.right]
     rule, _ = judge.rule_for(TOP, TOP_DTYPE)
-    needs: list[float] = []
+    needs: list[Measured] = []
     levelled = level_tops(left, right, rule, needs.append)
     structure = structural_difference(pair, alignment)
     differs = comparer.compare(left, levelled, structure).failed is not None
     if not differs:
         for need in needs:
-            judge.take(TOP, TOP_DTYPE, need, "values")
+            judge.take(TOP, TOP_DTYPE, need)
     return differs
 
 

@@ -1,4 +1,4 @@
-"""The largest share of an allclose rule's tolerance that any element of two tensors uses.
+"""What two flat arrays need of an allclose rule, and how large they are.
 
 Knows arrays and one rule. The only module of the calibration that needs numpy.
 """
@@ -31,3 +31,15 @@ def largest_share(
         return math.inf
     shares = np.divide(error, allowed, out=np.zeros_like(error), where=allowed > 0)
     return float(shares.max(initial=0.0))
+
+
+def root_mean_square(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float:
+    """Return the larger root mean square of the finite elements of two flat arrays, 0 for none."""
+    sizes = [0.0]
+    for side in (left, right):
+        finite = side.astype(np.float64)
+        finite = finite[np.isfinite(finite)]
+        scale = float(np.abs(finite).max(initial=0.0))
+        if scale > 0:
+            sizes.append(scale * math.sqrt(float(np.mean(np.square(finite / scale)))))
+    return max(sizes)

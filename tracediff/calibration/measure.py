@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tracediff.diff.sketch_verdict import EXTREME_SLACK, EXTREMES
 from tracediff.diff.tensors import Judgement, TensorJudge
@@ -16,25 +17,50 @@ from tracediff.events.sketches import RESOLUTION, confidence_interval, estimate_
 
 SAME = "digest"
 EXACTLY = "exact"
+SKETCH = "sketch"
+
+
+class Measured(NamedTuple):
+    """One pair: its need in multiples of the rule, what that was measured on, and two lengths.
+
+    `distance` is the relative L2 distance of the elements, 0 where only sketches are there (their
+    need says it); `size` the root mean square of the larger side, infinite where it is not known.
+    """
+
+    factor: float
+    evidence: str
+    distance: float = 0.0
+    size: float = math.inf
 
 
 @dataclass(slots=True)
 class Need:
     """What the tensors of one name and dtype needed so far.
 
-    `base` is the rule that decides without calibration, `factor` the largest need in multiples of
-    it, `evidence` counts pairs by what was measured; `digest` are those that were equal,
-    `exact` those whose rule is.
+    `base` is the rule that decides without calibration, `factors` the largest need in multiples of
+    it by what was measured, `evidence` counts pairs by the same words; `digest` are those that were
+    equal, `exact` those whose rule is. `distance` is the largest and `size` the smallest of
+    `Measured`.
     """
 
     base: ToleranceRule
-    factor: float = 0.0
+    factors: dict[str, float] = field(default_factory=dict)
     evidence: dict[str, int] = field(default_factory=dict)
+    distance: float = 0.0
+    size: float = math.inf
 
-    def add(self, factor: float, evidence: str) -> None:
+    @property
+    def factor(self) -> float:
+        """The largest need, whatever it was measured on."""
+        return max(self.factors.values(), default=0.0)
+
+    def add(self, found: Measured) -> None:
         """Take one more pair of tensors."""
-        self.factor = max(self.factor, factor)
-        self.evidence[evidence] = self.evidence.get(evidence, 0) + 1
+        word = found.evidence
+        self.factors[word] = max(self.factors.get(word, 0.0), found.factor)
+        self.evidence[word] = self.evidence.get(word, 0) + 1
+        self.distance = max(self.distance, found.distance)
+        self.size = min(self.size, found.size)
 
 
 Needs = dict[tuple[str, str], Need]
@@ -52,45 +78,56 @@ class MeasuringJudge(TensorJudge):
         found = TensorJudge.judge(self, left, right, section)
         rule, _ = self.rule_for(left.name, left.dtype)
         if rule.mode == "exact":
-            self.take(left.name, left.dtype, 0.0, EXACTLY)
+            self.take(left.name, left.dtype, Measured(0.0, EXACTLY))
         if rule.mode == "exact" or found.difference.evidence in ("attributes", "non-finite"):
             return found
         if found.within and found.difference.evidence == SAME:
-            self.take(left.name, left.dtype, 0.0, SAME)
+            self.take(left.name, left.dtype, Measured(0.0, SAME))
             return found
         measured = self._measured(left, right, rule, found)
-        if measured is None or not math.isfinite(measured[0]):
+        if measured is None or not math.isfinite(measured.factor):
             return found
-        self.take(left.name, left.dtype, *measured)
+        self.take(left.name, left.dtype, measured)
         return Judgement(True, found.difference)
 
-    def take(self, name: str, dtype: str, factor: float, evidence: str) -> None:
+    def take(self, name: str, dtype: str, found: Measured) -> None:
         """Note the need of one pair of tensors."""
         need = self.needs.get((name, dtype))
         if need is None:
             rule, _ = self.rule_for(name, dtype)
             need = self.needs[name, dtype] = Need(rule)
-        need.add(factor, evidence)
+        need.add(found)
 
     def _measured(
         self, left: TensorRecord, right: TensorRecord, rule: ToleranceRule, found: Judgement
-    ) -> tuple[float, str] | None:
+    ) -> Measured | None:
         """Return the need and what it was measured on, None where too little was recorded."""
         values = self._values(left, right)
         if values is not None:
-            if rule.mode == "allclose":
-                from tracediff.calibration.elements import largest_share
+            from tracediff.calibration.elements import largest_share, root_mean_square
 
-                return largest_share(values.left, values.right, rule), values.evidence
             difference = found.difference
-            if rule.mode == "ulp":
+            distance = difference.relative_l2 or 0.0
+            if rule.mode == "allclose":
+                factor = largest_share(values.left, values.right, rule)
+            elif rule.mode == "ulp":
                 worst = difference.worst_ulp
-                return (_ratio(worst.error, rule.ulps) if worst else math.inf), values.evidence
-            return _ratio(difference.relative_l2 or 0.0, rule.rel_l2), values.evidence
+                factor = _ratio(worst.error, rule.ulps) if worst else math.inf
+            else:
+                factor = _ratio(distance, rule.rel_l2)
+            size = root_mean_square(values.left, values.right)
+            return Measured(factor, values.evidence, distance, size)
         bound = self.sketch_bound(left.name, left.dtype)
         if left.sketch is None or right.sketch is None or not bound:
             return None
-        return _sketch_need(left, right, bound, rule.atol), "sketch"
+        factor = _sketch_need(left, right, bound, rule.atol)
+        return Measured(factor, SKETCH, size=_recorded_size(left, right))
+
+
+def _recorded_size(left: TensorRecord, right: TensorRecord) -> float:
+    """Return the root mean square of the larger side as the statistics give it."""
+    norm = max(float(side.stats.get("l2", 0.0)) for side in (left, right))
+    return norm / math.sqrt(max(int(left.stats.get("finite", 0)), 1))
 
 
 def _sketch_need(left: TensorRecord, right: TensorRecord, bound: float, atol: float) -> float:

@@ -6,14 +6,18 @@ then taken for equal; another order is a difference that is not absorbed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tracediff.calibration.measure import Measured
 from tracediff.diff.fields import TOP, same_scalar
 from tracediff.events import Event, ToleranceRule
 
-Take = Callable[[float], None]
+Take = Callable[[Measured], None]
+
+VALUES = "values"
 
 
 def level_tops(left: Event, right: Event, rule: ToleranceRule, take: Take) -> Event:
@@ -32,8 +36,8 @@ def _levelled(left: Any, right: Any, rule: ToleranceRule, take: Take) -> Any:
     for key, value in right.items():
         mine = left.get(key)
         if key == TOP and _same_ids(mine, value):
-            for pair, counterpart in zip(mine or (), value, strict=True):
-                take(_share(pair[1], counterpart[1], rule))
+            if value:
+                take(_measured([pair[1] for pair in mine or ()], [pair[1] for pair in value], rule))
             found[key] = mine
         else:
             found[key] = _levelled(mine, value, rule, take)
@@ -47,6 +51,14 @@ def _same_ids(left: Any, right: Any) -> bool:
     if not all(isinstance(p, list) and len(p) == 2 and type(p[1]) is float for p in pairs):
         return False
     return all(same_scalar(p[0], q[0]) for p, q in zip(left, right, strict=True))
+
+
+def _measured(left: Sequence[float], right: Sequence[float], rule: ToleranceRule) -> Measured:
+    """Return what one list needs; it is a small tensor whose elements are all there."""
+    shares = (_share(*pair, rule) for pair in zip(left, right, strict=True))
+    norm = max(math.hypot(*left), math.hypot(*right))
+    distance = math.dist(left, right) / norm if norm > 0 else 0.0
+    return Measured(max(shares), VALUES, distance, norm / math.sqrt(len(left)))
 
 
 def _share(left: float, right: float, rule: ToleranceRule) -> float:

@@ -34,7 +34,7 @@ def import_tensors(
 ) -> None:
     """Record every tensor of a file or folder under its name, one event a tensor.
 
-    Pickles (.pt, .bin) are not read, links are not followed.
+    Pickles (.pt, .bin) are not read, links to folders are not followed.
     """
     # Recording loads numpy, which the list of commands does not need.
     from tracediff.importing.tensors import import_tensors as record

@@ -1,8 +1,8 @@
 """Pairs events whose names differ, by what they hold and the order in which they come.
 
 Knows events and numbers kept of their outputs. Must not know rules of names. What is paired is
-the first event of every name on either side: a longest increasing row of events with equal
-outputs anchors the rest, which is aligned so that the sum of the likenesses is largest.
+the first event of every name on either side: events with equal outputs, of which a longest
+increasing row anchors the rest, which is aligned so that the sum of the likenesses is largest.
 """
 
 from __future__ import annotations
@@ -43,22 +43,19 @@ def pair_events(left: Sequence[Event], right: Sequence[Event]) -> list[EventPair
     Raises UsageError where there are too many names to look at.
     """
     sides = _first_of_each(left), _first_of_each(right)
-    anchors = _anchors(*sides)
-    found: list[tuple[int, int]] = []
-    start = 0, 0
-    for anchor in (*anchors, (len(sides[0]), len(sides[1]))):
-        found += _aligned(*sides, start, anchor)
-        found.append(anchor)
-        start = anchor[0] + 1, anchor[1] + 1
-    pairs = []
+    crossing = _crossing(*sides)
+    taken = [{pair[side].label for pair in crossing} for side in (0, 1)]
+    mine, other = (
+        [profile for profile in side if profile.label not in labels]
+        for side, labels in zip(sides, taken, strict=True)
+    )
+    found = [*crossing, *((mine[i], other[j]) for i, j in _in_order(mine, other))]
     occurrences = _occurrences(left), _occurrences(right)
-    for i, j in found[:-1]:
-        evidence = _likeness(sides[0][i], sides[1][j])[1]
-        for mine, other in zip(
-            occurrences[0][sides[0][i].label], occurrences[1][sides[1][j].label], strict=False
-        ):
-            pairs.append(EventPair(mine, other, evidence))
-    return pairs
+    return [
+        EventPair(*events, _likeness(first, second)[1])
+        for first, second in found
+        for events in zip(occurrences[0][first.label], occurrences[1][second.label], strict=False)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +106,42 @@ def _occurrences(events: Sequence[Event]) -> dict[Label, list[Event]]:
     return found
 
 
-def _anchors(left: Sequence[_Profile], right: Sequence[_Profile]) -> list[tuple[int, int]]:
-    """Return pairs of equal outputs that occur once on each side, in increasing order."""
+def _in_order(left: Sequence[_Profile], right: Sequence[_Profile]) -> list[tuple[int, int]]:
+    """Return pairs of places that increase on both sides: the anchors and what is between them."""
+    found: list[tuple[int, int]] = []
+    start = 0, 0
+    for anchor in _longest_increasing(_equal(left, right)):
+        found += [*_aligned(left, right, start, anchor), anchor]
+        start = anchor[0] + 1, anchor[1] + 1
+    return found + _aligned(left, right, start, (len(left), len(right)))
+
+
+def _crossing(
+    left: Sequence[_Profile], right: Sequence[_Profile]
+) -> list[tuple[_Profile, _Profile]]:
+    """Return the pairs of equal outputs that stand in another order than most.
+
+    A name that both sides have stands for itself, whatever it holds.
+    """
+    equal = _equal(left, right)
+    row = set(_longest_increasing(equal))
+    both = {profile.label for profile in left} & {profile.label for profile in right}
+    pairs = [(left[i], right[j]) for i, j in equal if (i, j) not in row]
+    return [pair for pair in pairs if not any(profile.label in both for profile in pair)]
+
+
+def _equal(left: Sequence[_Profile], right: Sequence[_Profile]) -> list[tuple[int, int]]:
+    """Return the places of equal outputs that occur once on each side, in left's order."""
     places = [
         {profile.content: place for place, profile in enumerate(side) if profile.content}
         for side in (left, right)
     ]
     counts = [Counter(profile.content for profile in side) for side in (left, right)]
-    both = [
+    return sorted(
         (place, places[1][content])
         for content, place in places[0].items()
         if content in places[1] and counts[0][content] == counts[1][content] == 1
-    ]
-    return _longest_increasing(sorted(both))
+    )
 
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

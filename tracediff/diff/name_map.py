@@ -84,13 +84,24 @@ def is_spellable(name: str) -> bool:
     return bare and re.search(r"(^|\s)#", name) is None and name.partition(":")[0] not in KINDS
 
 
-def match_names(
-    names: Mapping[str, Iterable[str]], name_map: NameMap
-) -> tuple[dict[str, dict[str, str]], tuple[MapRule, ...]]:
-    """Return by kind which right name every left name stands for, and the rules that fit none.
+@dataclass(frozen=True, slots=True)
+class MatchedNames:
+    """What a map makes of the left trace's names.
 
-    `names` holds the left trace's names by kind; one that no rule fits stands for itself. Raises
-    UsageError where two left names of a kind would stand for one right name.
+    `right` says by kind which right name every left name stands for; `unused` are the rules that
+    fit none; `shadowed` those that fit some, all of which earlier rules take: each with the first
+    of these.
+    """
+
+    right: Mapping[str, Mapping[str, str]]
+    unused: tuple[MapRule, ...]
+    shadowed: Mapping[MapRule, MapRule]
+
+
+def match_names(names: Mapping[str, Iterable[str]], name_map: NameMap) -> MatchedNames:
+    """Return what the left trace's names by kind stand for; one that no rule fits is itself.
+
+    Raises UsageError where two left names of a kind would stand for one right name.
     """
     used = set()
     mapped: dict[str, dict[str, str]] = {}
@@ -107,7 +118,23 @@ def match_names(
                     f"would both stand for {renamed!r}; make the rules tell them apart"
                 )
             mapped[kind][name] = renamed
-    return mapped, tuple(rule for rule in name_map.rules if rule not in used)
+    idle = dict.fromkeys(rule for rule in name_map.rules if rule not in used)
+    takers = {rule: _taker(rule, mapped, name_map) for rule in idle}
+    return MatchedNames(
+        mapped,
+        tuple(rule for rule, taker in takers.items() if taker is None),
+        {rule: taker for rule, taker in takers.items() if taker is not None},
+    )
+
+
+def _taker(rule: MapRule, names: Mapping[str, Iterable[str]], name_map: NameMap) -> MapRule | None:
+    """Return the rule that decides the first name which an idle rule fits, None if it fits none."""
+    for kind in (kind for kind in names if rule.is_for(kind)):
+        for name in names[kind]:
+            found = name_map.find(kind, name) if rule.rewrite(name) is not None else None
+            if found is not None:
+                return found[0]
+    return None
 
 
 def _parse_rule(line: str, place: str) -> MapRule:

@@ -27,8 +27,9 @@ NOUNS = {"event": "event name", "tensor": "tensor name", "key": "key"}
 class Renamed:
     """The right trace under the left one's names, and what there is to say about it.
 
-    `normalisers` says what was applied; `warnings` lists names without a counterpart;
-    `unused_rules` are the rules that fit no name of the left trace.
+    `normalisers` says what was applied; `warnings` lists names without a counterpart and rules
+    that decide nothing because earlier ones do; `unused_rules` are the rules that fit no name of
+    the left trace.
     """
 
     right: Trace
@@ -43,11 +44,16 @@ def read_renamed(left: Trace, right: Trace, name_map: NameMap) -> Renamed:
     Raises UsageError where two left names would stand for one right name.
     """
     left_names, right_names = names_of(left.events), names_of(right.events)
-    mapped, unused = match_names(left_names, name_map)
+    matched = match_names(left_names, name_map)
     backwards: dict[str, dict[str, str]] = {}
-    counts, warnings = [], []
+    counts: list[str] = []
+    warnings = [
+        f"{name_map.name}: the rule {rule.text!r} decides no name: {taker.text!r} before it takes "
+        "what it fits; remove it or put it first"
+        for rule, taker in matched.shadowed.items()
+    ]
     for kind in KINDS:
-        forwards = mapped[kind]
+        forwards = matched.right[kind]
         present = {forwards[name]: name for name in left_names[kind]}
         backwards[kind] = {
             name: present.get(name, name if name not in forwards else f"right:{name}")
@@ -65,7 +71,7 @@ def read_renamed(left: Trace, right: Trace, name_map: NameMap) -> Renamed:
         replace(right, events=events),
         (applied,),
         tuple(warnings),
-        tuple(rule.text for rule in unused),
+        tuple(rule.text for rule in matched.unused),
     )
 
 

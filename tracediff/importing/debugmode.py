@@ -9,13 +9,13 @@ tensors with the same elements in another order share both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tracediff.errors import UsageError
-from tracediff.importing.debugmode_line import Call, Signature, flat_hashes, parse_call
+from tracediff.importing.debugmode_line import Call, Signature, flat_hashes, is_cut_off, parse_call
 from tracediff.importing.input_files import read_text_file
 from tracediff.importing.recording import record_import
 from tracediff.importing.summaries import WEAK_HEADER, summarise_elsewhere, weak_digest
@@ -72,6 +72,7 @@ def _calls(source: Path) -> Iterator[tuple[int, str, Call]]:
     """Yield line number, innermost module and call of each operator."""
     modules: list[tuple[int, str]] = []
     lines = list(_lines(source))
+    _check_end(source, lines)
     for place, line in enumerate(lines):
         if line.text.startswith(COMMENT):
             continue
@@ -90,6 +91,19 @@ def _calls(source: Path) -> Iterator[tuple[int, str, Call]]:
         except ValueError as error:
             raise UsageError(f"{source}:{line.number}: {error}") from None
         yield line.number, modules[-1][1] if modules else "", call
+
+
+def _check_end(source: Path, lines: Sequence[_Line]) -> None:
+    """Refuse a log whose last line is not whole; in the middle of a log no line ends early."""
+    if not lines:
+        return
+    last = lines[-1]
+    other = last.text.startswith(COMMENT) and not last.text.startswith(KERNEL_HASHES)
+    if not other and is_cut_off(last.text):
+        raise UsageError(
+            f"{source}:{last.number}: the last line ends too early: {last.text[-40:]!r}; the log "
+            "was cut off, write it again or remove that line"
+        )
 
 
 def _lines(source: Path) -> Iterator[_Line]:

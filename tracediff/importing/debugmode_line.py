@@ -15,6 +15,7 @@ from typing import Any
 
 ARROW = "  ->  "
 HASHES = "  # {"
+CUT_OFF = ("  -", "  ->", "  #")
 TRITON = "[triton] "
 LONGEST = 1_000_000
 """Characters of a line that is parsed."""
@@ -89,6 +90,12 @@ def parse_call(text: str, kernel_hashes: Sequence[str] = ()) -> Call:
         found.get("input_hash"),
         found.get("hash"),
     )
+
+
+def is_cut_off(text: str) -> bool:
+    """Whether a line ends within its brackets or before what a mark announces."""
+    opened, closed = (sum(map(text.count, brackets)) for brackets in ("([{", ")]}"))
+    return opened > closed or text.endswith(CUT_OFF)
 
 
 def flat_hashes(found: Any, tensors: int) -> list[dict[str, Any]]:

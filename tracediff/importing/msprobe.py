@@ -3,8 +3,9 @@
 Knows the format that msprobe writes for PyTorch and MindSpore at its levels L0, L1 and mix: under
 `data`, one entry a call, with `input_args`, `input_kwargs`, `input`, `output`, `parameters` and
 their gradients; each tensor as dtype, shape, Max, Min, Mean, Norm and, where asked for, `md5`.
-That key holds a CRC-32 or an MD5 of the bytes, which prove equality, or an exclusive or of them,
-which does not. Tensor files beside the dump are pickles and not read.
+That key holds an MD5 of the bytes, which proves equality, or a checksum: a CRC-32, an exclusive
+or. A dump does not say which, and 32 bits are few, so a checksum proves nothing. Tensor files
+beside the dump are pickles and not read.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ else an entry holds is the gradient of a parameter, an output."""
 
 CALL = "call"
 MOST_LEVELS = 20
-CRC32 = re.compile(r"[0-9a-f]{8}")
+WHOLE_NUMBERS = range(-(1 << 63), 1 << 64)
+"""What the elements of an integer tensor may be."""
+
 MD5 = re.compile(r"[0-9a-f]{32}")
 NAMES_OF_DTYPES: Mapping[str, str] = MappingProxyType(
     {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
@@ -119,9 +122,16 @@ def _read_call(name: str, entry: Any, where: str) -> _Call:
     base = ".".join(_split(name)[:2])
     sides = {part: SIDES[part] for part in SIDES if part in entry}
     sides |= {part: "outputs" for part in entry if part not in sides}
+    seen: set[str] = set()
     for part, side in sides.items():
         tensors = call.inputs if side == "inputs" else call.outputs
         for path, leaf in _leaves(entry[part], part, where):
+            if path in seen:
+                raise UsageError(
+                    f"{where}: two values are both called {path!r:.200} once lists and objects are "
+                    "written with dots; rename one of the keys"
+                )
+            seen.add(path)
             if not _is_tensor(leaf):
                 call.state[path] = _plain(leaf)
                 continue
@@ -135,17 +145,39 @@ def _read_call(name: str, entry: Any, where: str) -> _Call:
 def _leaves(
     found: Any, path: str, where: str, levels: int = MOST_LEVELS
 ) -> Iterator[tuple[str, Any]]:
-    """Yield tensors and plain arguments with their place in nested lists and objects."""
+    """Yield tensors and plain arguments with their place in nested lists and objects.
+
+    A list or an object that is empty is a value itself, because nothing in it tells that it was
+    there; not so a part of the entry, which is empty where a call has no such arguments.
+    """
     if levels == 0:
         raise UsageError(f"{where}, {path:.200}: nested more than {MOST_LEVELS} levels deep")
-    if isinstance(found, list):
-        for index, item in enumerate(found):
-            yield from _leaves(item, f"{path}.{index}", where, levels - 1)
-    elif isinstance(found, dict) and "type" not in found and not _is_tensor(found):
-        for key, item in found.items():
-            yield from _leaves(item, f"{path}.{key}", where, levels - 1)
-    else:
+    items = _items(found)
+    if items is None or (not items and levels < MOST_LEVELS):
         yield path, found
+        return
+    for key, item in items:
+        yield from _leaves(item, f"{path}.{key}", where, levels - 1)
+
+
+def _items(found: Any) -> list[tuple[Any, Any]] | None:
+    """Return the items of a list or an object, None for a tensor or a plain argument."""
+    if isinstance(found, list):
+        return list(enumerate(found))
+    if not isinstance(found, dict) or _is_tensor(found):
+        return None
+    return list(found.items()) if "type" not in found or _holds_tensor(found) else None
+
+
+def _holds_tensor(found: Any) -> bool:
+    pending = [found]
+    while pending:
+        item = pending.pop()
+        if _is_tensor(item):
+            return True
+        if isinstance(item, dict | list):
+            pending.extend(item.values() if isinstance(item, dict) else item)
+    return False
 
 
 def _is_tensor(leaf: Any) -> bool:
@@ -177,13 +209,13 @@ def _number(key: str, found: Any) -> float | int | None:
             raise ValueError(f"{key} is {found!r:.40}, no number") from None
     if not isinstance(found, int | float):
         raise ValueError(f"{key} is no number")
+    if isinstance(found, int) and found not in WHOLE_NUMBERS:
+        raise ValueError(f"{key} is a whole number beyond 64 bits")
     return found
 
 
 def _digest(found: Any) -> str:
     text = "" if found is None else str(found).lower()
-    if CRC32.fullmatch(text):
-        return f"crc32:{text}"
     if MD5.fullmatch(text):
         return f"md5:{text}"
     return weak_digest(checksum=text or None)

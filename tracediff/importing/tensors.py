@@ -41,19 +41,32 @@ def import_tensors(source: Path, sink: Path, *, level: str = "sketch") -> Import
     entry; then no trace is left under the name of `sink`.
     """
     files, skipped = _files(source)
-    count = 0
+    owners: dict[str, Path] = {}
     with record_import(sink, tensors=level) as recorder:
         root = recorder.event("import", "tensors.read")
         for path in files:
             for name, tensor in _named(path, source):
+                if name in owners:
+                    raise UsageError(
+                        f"{owners[name]} and {path} both hold a tensor that would be called "
+                        f"{name!r:.200}; rename one of the files"
+                    )
+                owners[name] = path
                 recorder.event(COMPONENT, name, parent=root, outputs={name: tensor})
-                count += 1
-        if not count:
-            raise UsageError(f"{source} holds no tensor; read are {', '.join(ENDINGS)}")
-    return Imported(count, skipped)
+        if not owners:
+            raise UsageError(
+                f"{source} holds no tensor; read are {', '.join(ENDINGS)}, also through links to "
+                "such files, not through links to folders"
+            )
+    return Imported(len(owners), skipped)
 
 
 def _files(source: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """Return the files to read, and the names of the others.
+
+    A link to a regular file is one, as caches of models hold them; a link to a folder is not
+    followed, so that there are no loops.
+    """
     if not source.is_dir():
         check_regular(source)
         if source.suffix.lower() in PICKLES:
@@ -66,7 +79,7 @@ def _files(source: Path) -> tuple[list[Path], tuple[str, ...]]:
         return [source], ()
     found, skipped = [], []
     for path in sorted(source.rglob("*"), key=lambda path: natural_key(path.as_posix())):
-        if path.is_symlink() or not path.is_file() or path.suffix.lower() not in ENDINGS:
+        if not path.is_file() or path.suffix.lower() not in ENDINGS:
             if path.is_symlink() or not path.is_dir():
                 skipped.append(path.relative_to(source).as_posix())
             continue

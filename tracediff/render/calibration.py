@@ -37,7 +37,10 @@ def print_calibration(found: Calibration, console: Console) -> None:
         rest = counted(len(found.differences) - MOST_DIFFERENCES, "further difference")
         print_row(console, "differs", f"{rest}; --json lists all")
     if found.differences:
-        line = "these are no noise, or cannot be decided: no rule absorbs them, nor what follows"
+        line = (
+            "these are no noise, cannot be decided, or share their name with tensors of other "
+            "tolerances: no rule absorbs them, nor what follows"
+        )
         print_row(console, "", line)
     compared = ", ".join(
         f"{count} {MEANINGS.get(word, word)}" for word, count in sorted(found.tensors.items())
@@ -52,10 +55,12 @@ def evidence_text(rule: CalibratedRule) -> str:
     pairs = ", ".join(
         f"{count} {MEANINGS.get(word, word)}" for word, count in rule.evidence.items()
     )
-    return (
-        f"needs {rule.needed:.2g} times the rule without calibration; "
-        f"{counted(len(rule.names), 'name')}, pairs of tensors: {pairs}"
+    wider = (
+        "keeps the rule without calibration, unlike names of its form"
+        if rule.factor == 1.0
+        else f"needs {rule.needed:.2g} times the rule without calibration"
     )
+    return f"{wider}; {counted(len(rule.names), 'name')}, pairs of tensors: {pairs}"
 
 
 def calibration_to_json(found: Calibration) -> dict[str, Any]:
