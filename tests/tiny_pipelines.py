@@ -14,6 +14,7 @@ from typing import Any
 import diffusers
 import torch
 import transformers
+from PIL import Image
 
 from tracediff.integrations.diffusers_pipeline import record_pipeline
 
@@ -46,6 +47,20 @@ def build_pipeline(folder: Path, scheduler: Any = None, scaling_factor: float = 
     return pipe
 
 
+def build_variant(folder: Path, kind: Any, scheduler: Any = None) -> Any:
+    """Return a pipeline of another class with the same components."""
+    parts = build_pipeline(folder, scheduler).components
+    pipe = kind(**parts, requires_safety_checker=False)
+    pipe.set_progress_bar_config(disable=True)
+    return pipe
+
+
+def draw_picture(mode: str = "RGB") -> Any:
+    """Return a picture of PIL of 32 by 32 pixels."""
+    levels = torch.randint(0, 256, (32, 32, 3), generator=seeded(), dtype=torch.uint8)
+    return Image.fromarray(levels.numpy()).convert(mode)
+
+
 def seeded(seed: int = 7) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
@@ -64,10 +79,18 @@ def run(
     inside: Fault = nothing,
     tensors: str = "sketch",
     threads: int = 1,
+    kind: Any = None,
     **arguments: Any,
 ) -> Path:
-    """Record a tiny pipeline; `before` changes it first, `inside` what happens around recording."""
-    pipe = build_pipeline(folder, scheduler, factor)
+    """Record a tiny pipeline; `before` changes it first, `inside` what happens around recording.
+
+    `kind` is the class of another pipeline than the one from text to picture.
+    """
+    pipe = (
+        build_pipeline(folder, scheduler, factor)
+        if kind is None
+        else build_variant(folder, kind, scheduler)
+    )
     before(pipe)
     path = folder / f"{name}.jsonl"
     given = {"num_inference_steps": STEPS, "generator": seeded(), **arguments}

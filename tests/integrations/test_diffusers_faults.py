@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch")
-pytest.importorskip("diffusers", reason="needs the extra diffusers")
+diffusers = pytest.importorskip("diffusers", reason="needs the extra diffusers")
 pytest.importorskip("transformers", reason="needs the extra diffusers")
 
-from tiny_pipelines import Pipe, ddim, made, run  # noqa: E402
+from tiny_pipelines import Pipe, ddim, draw_picture, made, run  # noqa: E402
 
 from tracediff.comparison import diff_files  # noqa: E402
 from tracediff.diff import Outcome, TraceDiff  # noqa: E402
@@ -197,3 +197,80 @@ def test_what_the_call_changed_is_told(case: str, goldens: dict[int, Path], tmp_
     assert found.cause is not None
     assert found.first.difference.field.startswith(field)
     assert (found.cause.kind, text in found.cause.explanation) == (kind, True)
+
+
+def stop_guiding(pipe: Pipe, index: int, _: Any, held: dict[str, Any]) -> dict[str, Any]:
+    """Go on without the negative condition after the first step."""
+    if index == 0:
+        pipe._guidance_scale = 0.0
+        return {"prompt_embeds": held["prompt_embeds"].chunk(2)[-1]}
+    return held
+
+
+def weaken_conditions(_: Pipe, index: int, __: Any, held: dict[str, Any]) -> dict[str, Any]:
+    return {"prompt_embeds": held["prompt_embeds"] * 0.9} if index == 0 else held
+
+
+def calling(callback: Any) -> dict[str, Any]:
+    return {
+        "callback_on_step_end": callback,
+        "callback_on_step_end_tensor_inputs": ["prompt_embeds"],
+    }
+
+
+def start_from_image(strength: float) -> dict[str, Any]:
+    kind = diffusers.StableDiffusionImg2ImgPipeline
+    return {"kind": kind, "image": draw_picture(), "strength": strength}
+
+
+PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], str, str, str]] = {
+    "guidance-stopped-by-a-callback": (
+        *({}, calling(stop_guiding)),
+        *("payload.state.guidance_order", "guidance-scale"),
+        "in this step only left is guided: right has no negative half",
+    ),
+    "guidance-stopped-on-the-left": (
+        *(calling(stop_guiding), {}),
+        *("payload.state.guidance_order", "guidance-scale"),
+        "in this step only right is guided: left has no negative half",
+    ),
+    "conditions-changed-by-a-callback": (
+        *({}, calling(weaken_conditions)),
+        *("payload.state.guidance_order", "input-changed"),
+        "in this step the network on the right got conditions that were not encoded",
+    ),
+    "thresholding": (
+        *({}, {"scheduler": lambda: ddim(thresholding=True)}),
+        *("payload.outputs[predicted_z0]", "clipping"),
+        "only right clips the predicted clean latent",
+    ),
+    "thresholding-on-the-left": (
+        *({"scheduler": lambda: ddim(thresholding=True)}, {}),
+        *("payload.outputs[clipped_z0]", "clipping"),
+        "only left clips the predicted clean latent",
+    ),
+    "strength": (
+        *(start_from_image(0.8), start_from_image(0.5)),
+        *("payload.state.timesteps[0]", "schedule", "timesteps differs"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_what_one_side_did_is_told(case: str, tmp_path: Path) -> None:
+    """What one of two calls did otherwise is its cause, not the name of what is lacking."""
+    left, right, field, kind, text = PAIRS[case]
+    found = diff_files(run(tmp_path, "a", **made(left)), run(tmp_path, "b", **made(right)))
+    assert found.first is not None
+    assert found.cause is not None
+    assert found.first.difference.field == field
+    assert (found.cause.kind, found.cause.explanation) == (kind, text)
+
+
+def test_thresholding_is_the_trigger(goldens: dict[int, Path], tmp_path: Path) -> None:
+    """The setting that clips stands beside the divergence, and in the evidence of its cause."""
+    found = diff_files(goldens[1], run(tmp_path, "b", ddim(thresholding=True)))
+    field = "payload.settings.scheduler.thresholding"
+    assert field in [one.field for one in found.triggers]
+    assert found.cause is not None
+    assert found.cause.evidence[field] == {"left": False, "right": True}

@@ -11,7 +11,18 @@ torch = pytest.importorskip("torch", reason="needs torch")
 diffusers = pytest.importorskip("diffusers", reason="needs the extra diffusers")
 pytest.importorskip("transformers", reason="needs the extra diffusers")
 
-from tiny_pipelines import NOISE, PROMPT, STEPS, Pipe, build_pipeline, ddim, made, run, seeded  # noqa: E402
+from tiny_pipelines import (  # noqa: E402
+    NOISE,
+    PROMPT,
+    STEPS,
+    Pipe,
+    build_pipeline,
+    ddim,
+    draw_picture,
+    made,
+    run,
+    seeded,
+)
 
 from tracediff import Recorder  # noqa: E402
 from tracediff.comparison import diff_files  # noqa: E402
@@ -108,6 +119,58 @@ def test_a_call_without_pictures_is_compared(tmp_path: Path) -> None:
     assert found.first is not None
     assert found.first.left is not None
     assert found.first.left.event_type == "vae.decoded"
+
+
+IMAGE_TO_IMAGE: dict[str, tuple[Callable[[], Any], list[int]]] = {
+    "ddim": (ddim, [251, 1]),
+    "euler": (lambda: diffusers.EulerDiscreteScheduler(**NOISE), [333, 0]),
+    "dpm-solver": (lambda: diffusers.DPMSolverMultistepScheduler(**NOISE), [500, 250]),
+    "pndm-without-warmup": (
+        lambda: diffusers.PNDMScheduler(**NOISE, skip_prk_steps=True),
+        [501, 251, 1],  # of 751, 501, 501, 251, 1: it begins at the second of the two
+    ),
+    "heun": (lambda: diffusers.HeunDiscreteScheduler(**NOISE), [333, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", IMAGE_TO_IMAGE)
+def test_a_call_that_begins_midway(name: str, tmp_path: Path) -> None:
+    """With a strength of a half, steps lead to each other along the half that is visited."""
+    build, visited = IMAGE_TO_IMAGE[name]
+    kind = diffusers.StableDiffusionImg2ImgPipeline
+    path = run(tmp_path, "a", build(), kind=kind, image=draw_picture(), strength=0.5)
+    events = read_trace(path).events
+    first = next(event for event in events if event.event_type == "latent.initialized")
+    steps = [event for event in events if event.event_type == "denoise.updated"]
+    taken = [step.payload["state"]["timestep"] for step in steps]
+    assert taken == visited
+    assert first.payload["state"]["timesteps"] == taken
+    places = [timestep_of(event) for event in (first, *steps)]
+    assert places == [*taken, -1]
+    led_to = [step.payload["state"]["previous_timestep"] for step in steps]
+    assert led_to == [*taken[1:], -1]
+
+
+def timestep_of(event: Any) -> Any:
+    """Return the timestep of the latent that an event made."""
+    (record,) = (r for r in event.payload["outputs"] if r["name"] in ("latent", "latent_out"))
+    return record["logical"]["timestep"]
+
+
+def test_the_noise_of_an_image_is_recorded_itself(tmp_path: Path) -> None:
+    """Of image to image, the picture's latent, the noise and what they gave are three tensors."""
+    kind = diffusers.StableDiffusionImg2ImgPipeline
+    traces = [
+        read_trace(run(tmp_path, str(index), kind=kind, image=draw_picture(), strength=strength))
+        for index, strength in enumerate((0.8, 0.5))
+    ]
+    made: list[dict[str, str]] = []
+    for trace in traces:
+        first = next(event for event in trace.events if event.event_type == "latent.initialized")
+        records = [*first.payload["inputs"], *first.payload["outputs"]]
+        made.append({record["name"]: record["digest"] for record in records})
+    assert list(made[0]) == ["image_latent", "noise", "latent"]
+    assert [made[0][name] == made[1][name] for name in made[0]] == [True, True, False]
 
 
 def wrap_parts(pipe: Pipe) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from tracediff.diff.causes import (
     choices,
+    denoising_parts,
     diffusion,
     discrete,
     effects,
@@ -49,6 +50,7 @@ RECOGNISERS: tuple[Callable[[Findings], Cause | None], ...] = (
     structure.moved_event,
     discrete.identifiers,
     texts.tokenizer,
+    denoising_parts.lost_guidance,
     discrete.known_state,
     randomness.random_numbers,
     choices.flip_among_steps,
@@ -66,10 +68,12 @@ RECOGNISERS: tuple[Callable[[Findings], Cause | None], ...] = (
     numeric.permuted,
     diffusion.guidance,
     diffusion.one_sided_guidance,
+    denoising_parts.clipped,
     diffusion.prediction_type,
     diffusion.schedule,
     randomness.drawn_numbers,
     discrete.handed_on,
+    modules.other_settings,
     numeric.numeric_path,
     choices.token_flip,
     choices.strategy,

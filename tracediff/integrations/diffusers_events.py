@@ -14,7 +14,12 @@ import torch
 
 from tracediff.integrations.diffusers_draws import PictureLedger
 from tracediff.integrations.diffusers_parts import compiled_names, components_of, uncompiled
-from tracediff.integrations.diffusers_pictures import describe_file, to_pixels
+from tracediff.integrations.diffusers_pictures import (
+    as_tensor,
+    describe_file,
+    is_viewable,
+    to_pixels,
+)
 from tracediff.integrations.diffusers_predictions import (
     Prediction,
     guidance_order,
@@ -23,10 +28,12 @@ from tracediff.integrations.diffusers_predictions import (
     used_name,
 )
 from tracediff.integrations.diffusers_request import Request
+from tracediff.integrations.diffusers_returned import RETURNED, read_returned
 from tracediff.integrations.diffusers_schedule import (
     END,
     clean_name,
     listed_timesteps,
+    step_result,
     step_state,
 )
 from tracediff.integrations.torch_parameters import identify_parameters
@@ -37,6 +44,7 @@ from tracediff.recording.scratch import Workspace
 from tracediff.recording.tensor_records import Recordable
 
 PNG_ENCODER = "png-stored-v1"
+Noised = tuple[torch.Tensor, torch.Tensor]
 
 
 class PipelineEvents:
@@ -54,6 +62,8 @@ class PipelineEvents:
         self._pixels: torch.Tensor | None = None
         self._halves: tuple[torch.Tensor, torch.Tensor] | None = None
         self._steps = 0
+        self._start = 0
+        self._reached: float = END
         self._workspace = Workspace(load_kernels())
         recorder.use_kernels(self._workspace.kernels)
 
@@ -109,20 +119,34 @@ class PipelineEvents:
             outputs=self._records(named),
         )
 
-    def initialised(self, latents: torch.Tensor) -> None:
-        """Record the first latent of each picture, and what was drawn for it."""
+    def shortened(self, count: int) -> None:
+        """Note that the call visits only the last `count` timesteps of the scheduler's list."""
+        self._start = max(len(listed_timesteps(self._pipe.scheduler)) - count, 0)
+
+    def initialised(self, latents: torch.Tensor, noised: Noised | None) -> None:
+        """Record the first latent of each picture, and what was drawn for it.
+
+        `noised` are latents of pictures and the noise that was added to them, None for a first
+        latent that is nothing but noise.
+        """
         self._latents = latents
-        timesteps = listed_timesteps(self._pipe.scheduler)
+        timesteps = listed_timesteps(self._pipe.scheduler)[self._start :]
         draws = self._ledger.draws(len(latents), self._shape(latents))
+        clean, noise = noised if noised is not None and len(noised[1]) == len(latents) else ((), ())
         for index in range(len(latents)):
-            self._last.append(self._encoded)
+            read = {"image_latent": row_of(clean, index)} if index < len(clean) else {}
+            drawn = {"noise": row_of(noise, index)} if index < len(noise) else {}
             self._emit(
                 index,
                 "noise_generator",
                 "latent.initialized",
                 state={"timesteps": timesteps, "end_timestep": END},
+                inputs=self._records(read),
                 rng=draws[index],
-                outputs=self._at(timesteps[0] if timesteps else END, latent=row_of(latents, index)),
+                outputs={
+                    **self._records(drawn),
+                    **self._at(timesteps[0] if timesteps else END, latent=row_of(latents, index)),
+                },
             )
 
     def updated(
@@ -135,8 +159,9 @@ class PipelineEvents:
     ) -> None:
         """Record a step of the scheduler: from `latents` with the prediction `used` to `found`."""
         scheduler = self._pipe.scheduler
-        state = step_state(scheduler, self._steps, timestep)
-        after, clean = _step_result(found)
+        state = step_state(scheduler, self._steps, self._start, timestep)
+        self._reached = state["previous_timestep"]
+        after, clean = step_result(found)
         self._steps += 1
         draws = self._ledger.draws(len(latents), self._shape(latents))
         for index in range(len(latents)):
@@ -180,30 +205,55 @@ class PipelineEvents:
             )
 
     def end(self, result: Any) -> None:
-        """Record the pictures that the call returned, and its end."""
-        images = result[0] if isinstance(result, tuple) else result.images
-        count = len(images) if self._pixels is not None else 0
+        """Record what the call returned, as it returned it, and its end."""
+        returned = read_returned(result)
+        is_latent = self._request.settings.get("output_type") == "latent"
         names = []
-        for index in range(count):
-            pixels = to_pixels(images[index])
-            assert self._pixels is not None
-            names.append(f"image-{index}.png")
-            self._emit(
-                index,
-                "image_encoder",
-                "image.encoded",
-                artifacts={"png_encoder": PNG_ENCODER},
-                inputs=self._records({"pixels": row_of(self._pixels, index)}),
-                outputs={"pixels_uint8": pixels},
-                choice=describe_file(pixels),
-            )
-        self._complete({"status": "FINISHED", "images": names})
+        for index, picture in enumerate(returned.pictures):
+            if is_latent:
+                self._return_latent(index, as_tensor(RETURNED, picture))
+            else:
+                self._return_picture(index, picture)
+                names.append(f"image-{index}.png")
+        choice = {"status": "FINISHED", "images": names, **returned.facts}
+        self._complete(choice, self._records(returned.tensors))
+
+    def _return_latent(self, index: int, latent: torch.Tensor) -> None:
+        made = self._latents
+        read = {"latent": row_of(made, index)} if made is not None and index < len(made) else {}
+        self._emit(
+            index,
+            "pipeline",
+            "latent.returned",
+            inputs=self._at(self._reached, **read),
+            outputs=self._at(self._reached, **{f"latent_{RETURNED}": latent}),
+        )
+
+    def _return_picture(self, index: int, picture: Any) -> None:
+        made = self._pixels
+        read = {"pixels": row_of(made, index)} if made is not None and index < len(made) else {}
+        held = as_tensor(RETURNED, picture)
+        pixels = to_pixels(picture) if is_viewable(held) else None
+        is_exact = pixels is not None and held.dtype is torch.uint8
+        # Of other numbers, 256 levels say too little: NaN is one of them, and so is all above 1.
+        numbers = {} if is_exact else self._records({RETURNED: held})
+        self._emit(
+            index,
+            "image_encoder",
+            "image.encoded",
+            artifacts={"png_encoder": PNG_ENCODER},
+            inputs=self._records(read),
+            outputs={**numbers, **({} if pixels is None else {"pixels_uint8": pixels})},
+            choice={} if pixels is None else describe_file(pixels),
+        )
 
     def fail(self, error: BaseException) -> None:
         """Record that the call ended by an exception."""
         self._complete({"status": "FAILED", "error": type(error).__name__})
 
-    def _complete(self, choice: Mapping[str, Any]) -> None:
+    def _complete(
+        self, choice: Mapping[str, Any], outputs: Mapping[str, Recordable] | None = None
+    ) -> None:
         *others, final = self._last or [self._encoded]
         self._recorder.event(
             "transport",
@@ -211,10 +261,13 @@ class PipelineEvents:
             logical_step=self._steps,
             parent=final,
             joins=[event for event in others if event != final],
+            outputs=outputs or None,
             choice=choice,
         )
 
     def _emit(self, picture: int, component: str, event_type: str, **sections: Any) -> None:
+        # More pictures may be returned than were begun.
+        self._last += [self._encoded] * (picture + 1 - len(self._last))
         self._last[picture] = self._recorder.event(
             component,
             event_type,
@@ -250,13 +303,3 @@ def _ids(text_ids: Mapping[str, Sequence[torch.Tensor]]) -> dict[str, Any]:
         for name, ids in zip(("text_ids", "negative_ids"), calls, strict=False):
             found[f"{name}{suffix}"] = ids.tolist()
     return found
-
-
-def _step_result(found: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return the next latent and, where the scheduler says it, the predicted clean one."""
-    if isinstance(found, tuple):
-        clean = found[1] if len(found) > 1 else None
-        after = found[0]
-    else:
-        after, clean = found.prev_sample, getattr(found, "pred_original_sample", None)
-    return after, clean if isinstance(clean, torch.Tensor) and clean.shape == after.shape else None

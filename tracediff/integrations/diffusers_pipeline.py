@@ -10,21 +10,18 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import MethodType
-from typing import Any, Final
+from typing import Any
 
 import torch
 
-from tracediff.errors import UsageError
-from tracediff.integrations.diffusers_events import PipelineEvents
+from tracediff.errors import TracediffError, UsageError
+from tracediff.integrations.diffusers_events import Noised, PipelineEvents
 from tracediff.integrations.diffusers_parts import components_of, uncompiled
 from tracediff.integrations.diffusers_predictions import Prediction
+from tracediff.integrations.diffusers_refusals import refuse_other_latents, refuse_unknown
+from tracediff.integrations.diffusers_replacing import call_through, replace_method
 from tracediff.integrations.diffusers_request import Request, read_request
 from tracediff.recording.recorder import Recorder
-
-COMPONENTS: Final = ("unet", "scheduler", "vae")
-METHODS: Final = ("encode_prompt", "prepare_latents")
-"""What a pipeline must have to be recorded."""
 
 
 @contextmanager
@@ -51,9 +48,11 @@ def record_pipeline(
     exception leaves an incomplete trace.
 
     Raises UsageError for a pipeline without UNet, scheduler, VAE, `encode_prompt` or
-    `prepare_latents`, for a second call in the block, and for none.
+    `prepare_latents` and for one that makes films or sound, both before anything is computed; for a
+    second call in the block, and for none. What cannot be recorded of a call does not end it: the
+    call returns, and leaving the block raises UsageError.
     """
-    _refuse_unknown(pipe)
+    refuse_unknown(pipe)
     recording = PipelineRecording(pipe, recorder, tensors, parameters)
     with ExitStack() as stack:
         recording.attach(stack)
@@ -78,21 +77,25 @@ class PipelineRecording:
         self._own: Recorder | None = None
         self._events: PipelineEvents | None = None
         self._failed = False
+        self._stopped: Exception | None = None
+        self._noised: list[Noised] | None = None
         self._text_ids: dict[str, list[torch.Tensor]] = {}
         self._predictions: list[Prediction] = []
 
     def attach(self, stack: ExitStack) -> None:
         """Stand around the pipeline's methods until `stack` is left."""
         pipe = self._pipe
-        stack.callback(setattr, pipe, "__class__", type(pipe))
-        pipe.__class__ = _called_through(type(pipe), self._call)
+        call_through(stack, pipe, self._call)
         for owner, name, around in (
             (pipe, "encode_prompt", self._encode_prompt),
             (pipe, "prepare_latents", self._prepare_latents),
+            (pipe, "get_timesteps", self._get_timesteps),
+            (pipe.scheduler, "add_noise", self._add_noise),
             (pipe.scheduler, "step", self._step),
             (uncompiled(pipe.vae), "decode", self._decode),
         ):
-            _replace(stack, owner, name, around)
+            if callable(getattr(owner, name, None)):
+                replace_method(stack, owner, name, around)
         unet = pipe.unet  # of one that torch.compile wraps, the wrapper: it is what is called
         stack.callback(unet.register_forward_hook(self._predict, with_kwargs=True).remove)
         for name, encoder in components_of(pipe).items():
@@ -100,14 +103,26 @@ class PipelineRecording:
                 self._watch_encoder(stack, name, encoder)
 
     def finish(self) -> None:
-        """End the trace; incomplete if the call failed."""
+        """End the trace; incomplete if the call failed.
+
+        Raises UsageError if there was no call, or what could not be recorded of it.
+        """
         if self._events is None:
             raise UsageError(
                 f"the {type(self._pipe).__name__} was not called while it was recorded; call it "
                 "once inside the block"
             )
         if self._own is not None:
-            self._own.abandon() if self._failed else self._own.close()
+            is_whole = not self._failed and self._stopped is None
+            self._own.close() if is_whole else self._own.abandon()
+        if isinstance(self._stopped, TracediffError):
+            raise self._stopped
+        if self._stopped is not None:
+            raise UsageError(
+                f"this call of {type(self._pipe).__name__} could not be recorded, though it ran to "
+                f"its end: {type(self._stopped).__name__}: {self._stopped}; record its modules "
+                "with record_module"
+            ) from self._stopped
 
     def abandon(self) -> None:
         """Stop recording; what was recorded stays recognisably incomplete."""
@@ -123,15 +138,25 @@ class PipelineRecording:
         request = read_request(self._pipe, inspect.signature(call), args, kwargs)
         recorder = self._open(request)
         self._events = events = PipelineEvents(recorder, self._pipe, request)
-        events.begin(self._parameters)
         try:
+            events.begin(self._parameters)
             result = call(*args, **kwargs)
-            events.end(result)
         except BaseException as error:
             self._failed = True
-            events.fail(error)
+            failure = error
+            self._note(lambda: events.fail(failure))
             raise
+        self._note(lambda: events.end(result))
         return result
+
+    def _note(self, record: Callable[[], None]) -> None:
+        """Let something be recorded; what fails there ends the recording, never the user's call."""
+        if self._events is None or self._stopped is not None:
+            return
+        try:
+            record()
+        except Exception as error:
+            self._stopped = error
 
     def _open(self, request: Request) -> Recorder:
         if isinstance(self._given, Recorder):
@@ -148,43 +173,74 @@ class PipelineRecording:
     def _encode_prompt(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         self._text_ids.clear()
         found = call(*args, **kwargs)
-        if self._events is not None:
-            self._events.encoded(found, self._text_ids)
+        if (events := self._events) is not None:
+            self._note(lambda: events.encoded(found, self._text_ids))
+        return found
+
+    def _get_timesteps(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        found = call(*args, **kwargs)
+        if (events := self._events) is not None:
+            kept = found[0] if isinstance(found, tuple) else found
+            self._note(lambda: events.shortened(len(kept)))
         return found
 
     def _prepare_latents(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        noised: list[Noised] = []
+        self._noised = noised
         found = call(*args, **kwargs)
-        if self._events is not None:
-            self._events.initialised(found[0] if isinstance(found, tuple) else found)
+        self._noised = None
+        latents = found[0] if isinstance(found, tuple) else found
+        if (events := self._events) is not None:
+            refuse_other_latents(self._pipe, latents)  # before the steps, which take long
+            self._note(lambda: events.initialised(latents, noised[-1] if noised else None))
+        return found
+
+    def _add_noise(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        found = call(*args, **kwargs)
+        noised = self._noised
+
+        def note() -> None:
+            if noised is not None:  # inpainting adds noise in every step as well
+                clean, noise, *_ = inspect.signature(call).bind(*args, **kwargs).args
+                noised.append((clean, noise))
+
+        self._note(note)
         return found
 
     def _predict(
         self, unet: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> None:
-        bound = inspect.signature(uncompiled(unet).forward).bind(*args, **kwargs).arguments
-        self._predictions.append(
-            Prediction(
-                bound["sample"],
-                bound.get("encoder_hidden_states"),
-                bound.get("added_cond_kwargs") or {},
-                _first(output, "sample"),
+        def note() -> None:
+            bound = inspect.signature(uncompiled(unet).forward).bind(*args, **kwargs).arguments
+            self._predictions.append(
+                Prediction(
+                    bound["sample"],
+                    bound.get("encoder_hidden_states"),
+                    bound.get("added_cond_kwargs") or {},
+                    _first(output, "sample"),
+                )
             )
-        )
+
+        self._note(note)
 
     def _step(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        bound = inspect.signature(call).bind(*args, **kwargs).arguments
         predictions, self._predictions = self._predictions, []
         found = call(*args, **kwargs)
-        if self._events is not None:
-            self._events.updated(
-                bound["sample"], bound["timestep"], bound["model_output"], predictions, found
+        if (events := self._events) is not None:
+            bound = inspect.signature(call).bind(*args, **kwargs).arguments
+            self._note(
+                lambda: events.updated(
+                    bound["sample"], bound["timestep"], bound["model_output"], predictions, found
+                )
             )
         return found
 
     def _decode(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         found = call(*args, **kwargs)
-        if self._events is not None:
-            self._events.decoded(args[0] if args else kwargs["z"], _first(found, "sample"))
+        if (events := self._events) is not None:
+            self._note(
+                lambda: events.decoded(args[0] if args else kwargs["z"], _first(found, "sample"))
+            )
         return found
 
     def _watch_encoder(self, stack: ExitStack, name: str, encoder: torch.nn.Module) -> None:
@@ -194,45 +250,6 @@ class PipelineRecording:
                 self._text_ids.setdefault(name, []).append(ids.detach().clone())
 
         stack.callback(encoder.register_forward_pre_hook(note, with_kwargs=True).remove)
-
-
-def _refuse_unknown(pipe: Any) -> None:
-    lacking = [name for name in COMPONENTS if getattr(pipe, name, None) is None]
-    lacking += [name for name in METHODS if not callable(getattr(pipe, name, None))]
-    if lacking:
-        raise UsageError(
-            f"record_pipeline needs a pipeline with {', '.join((*COMPONENTS, *METHODS))}; "
-            f"{type(pipe).__name__} has no {' and no '.join(lacking)}: record its modules with "
-            "record_module"
-        )
-
-
-def _called_through(kind: type, around: Callable[..., Any]) -> type:
-    """Return a subclass of a pipeline's class whose calls go through `around`.
-
-    Python looks `__call__` up in the class, so an attribute of the pipeline would not be called.
-    """
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return around(MethodType(kind.__call__, self), *args, **kwargs)
-
-    return type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})
-
-
-def _replace(stack: ExitStack, owner: Any, name: str, around: Callable[..., Any]) -> None:
-    """Let calls of `owner.name` go through `around` until `stack` is left."""
-    found = getattr(owner, name)
-    if name in vars(owner):
-        stack.callback(setattr, owner, name, found)
-    else:
-        stack.callback(delattr, owner, name)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return around(found, *args, **kwargs)
-
-    # What a pipeline may pass is read off the signature: `eta` is, if the scheduler takes it.
-    call.__signature__ = inspect.signature(found)  # type: ignore[attr-defined]
-    setattr(owner, name, call)
 
 
 def _first(output: Any, field: str) -> torch.Tensor:

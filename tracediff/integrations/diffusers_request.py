@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import torch
 
 from tracediff.events import ToleranceRule, Tolerances
+from tracediff.integrations.diffusers_pictures import as_tensor, is_array
 
 TEXT_TO_PICTURE: Final = frozenset({"StableDiffusionPipeline", "StableDiffusionXLPipeline"})
 """Pipelines, and what is derived from them, that make a picture from noise alone."""
@@ -172,14 +172,13 @@ def _inputs(arguments: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in arguments.items():
         for name, held in _arrays(f"argument.{key}", value):
-            is_tensor = isinstance(held, torch.Tensor)
-            found[name] = held if is_tensor else torch.from_numpy(np.array(held))
+            found[name] = as_tensor(name, held)
     return found
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield what is an array among arguments; callbacks, generators and options are none."""
-    if _is_array(value):
+    if is_array(value):
         yield name, value
     elif isinstance(value, Mapping):
         for key, item in value.items():
@@ -187,8 +186,3 @@ def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             yield from _arrays(f"{name}[{index}]" if len(value) > 1 else name, item)
-
-
-def _is_array(value: Any) -> bool:
-    """Whether a value is a tensor, an array, or a picture of PIL."""
-    return isinstance(value, torch.Tensor) or hasattr(value, "__array_interface__")

@@ -5,6 +5,7 @@ Knows the attributes of schedulers. Must not know pipelines or events.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
@@ -40,14 +41,17 @@ def listed_timesteps(scheduler: Any) -> list[int | float]:
     return [_number(timestep) for timestep in scheduler.timesteps.tolist()]
 
 
-def step_state(scheduler: Any, index: int, timestep: Any) -> dict[str, Any]:
-    """Return the discrete state of the step with number `index` from 0, which was just taken."""
+def step_state(scheduler: Any, index: int, start: int, timestep: Any) -> dict[str, Any]:
+    """Return the discrete state of the step with number `index` from 0, which was just taken.
+
+    `start` is the place in the scheduler's list at which the call began.
+    """
     held = timestep.item() if isinstance(timestep, torch.Tensor) else timestep
     current = _number(held)
     state: dict[str, Any] = {
         "timestep_index": index,
         "timestep": current,
-        "previous_timestep": _previous(scheduler, index, current),
+        "previous_timestep": _previous(scheduler, start + index, current),
     }
     if type(scheduler).__name__ in BY_STRIDE:
         state |= _alpha_bars(scheduler, current, state["previous_timestep"])
@@ -63,13 +67,38 @@ def step_state(scheduler: Any, index: int, timestep: Any) -> dict[str, Any]:
     return state | {"prediction_type": scheduler.config.get("prediction_type", "epsilon")}
 
 
-def _previous(scheduler: Any, index: int, timestep: int | float) -> int | float:
-    """Return the timestep to which a step leads, END for the clean latent."""
+def step_result(found: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Return the next latent and, where the scheduler says it, the predicted clean one."""
+    if isinstance(found, tuple):
+        clean = found[1] if len(found) > 1 else None
+        after = found[0]
+    else:
+        after, clean = found.prev_sample, getattr(found, "pred_original_sample", None)
+    return after, clean if isinstance(clean, torch.Tensor) and clean.shape == after.shape else None
+
+
+def _previous(scheduler: Any, expected: int, timestep: int | float) -> int | float:
+    """Return the timestep to which a step leads, END for the clean latent.
+
+    `expected` is the place in the scheduler's list at which the step should be.
+    """
     if type(scheduler).__name__ in BY_STRIDE:
         stride = int(scheduler.config.num_train_timesteps // scheduler.num_inference_steps)
         return max(timestep - stride, END)
-    following = scheduler.timesteps[index + 1 : index + 2].tolist()
-    return _number(following[0]) if following else END
+    listed = listed_timesteps(scheduler)
+    place = _place(scheduler, listed, expected, timestep)
+    return listed[place + 1] if place + 1 < len(listed) else END
+
+
+def _place(
+    scheduler: Any, listed: Sequence[int | float], expected: int, timestep: int | float
+) -> int:
+    """Return the place of a timestep in the list, which may hold it several times."""
+    counted = getattr(scheduler, "step_index", None)  # counted on at the end of the step
+    found = [expected] if counted is None else [expected, int(counted) - 1]
+    found += [place for place, one in enumerate(listed) if one == timestep]
+    fitting = [at for at in found if 0 <= at < len(listed) and listed[at] == timestep]
+    return fitting[0] if fitting else expected
 
 
 def _alpha_bars(scheduler: Any, timestep: int | float, previous: int | float) -> dict[str, float]:

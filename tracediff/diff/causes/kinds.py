@@ -19,6 +19,7 @@ CAUSE_KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "one.",
         "cache-length": "A cache holds another number of entries.",
         "cache-position": "Entries of a cache, or tokens, sit at other positions.",
+        "clipping": "The predicted clean latent of a denoising step is clipped on one side only.",
         "commit-identity": "A side effect is another one: its key, its content or its result.",
         "confirmation-mismatch": "What is to be executed is not what was confirmed.",
         "constant-factor": "Every element of a tensor differs by one and the same factor.",
