@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from trace_building import chain, event
 
+from tracediff.diff import diff_traces
 from tracediff.diff.fields import FieldComparer
 from tracediff.diff.result import MISSING
 
@@ -11,6 +13,10 @@ EQUAL = {
     "key-order": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
     "nested": ({"a": [1, {"b": None}]}, {"a": [1, {"b": None}]}),
     "ties-in-top-are-a-set": ({"top": [[5, 1.0], [9, 1.0]]}, {"top": [[9, 1.0], [5, 1.0]]}),
+    "ties-in-the-top-of-a-step": (
+        {"steps": [{"top": [[5, 1.0], [9, 1.0]]}]},
+        {"steps": [{"top": [[9, 1.0], [5, 1.0]]}]},
+    ),
     "big-integers": ({"seed": 2**63}, {"seed": 2**63}),
 }
 
@@ -49,14 +55,14 @@ DIFFERENT = {
 def test_equal_values(case: str) -> None:
     """Values that mean the same are equal."""
     left, right = EQUAL[case]
-    assert FieldComparer().first(left, right, "x") is None
+    assert FieldComparer().first(left, right, "x", is_choice=True) is None
 
 
 @pytest.mark.parametrize("case", DIFFERENT)
 def test_first_difference(case: str) -> None:
     """The first differing field is named with both values."""
     left, right, field, mine, other = DIFFERENT[case]
-    found = FieldComparer().first(left, right, "x")
+    found = FieldComparer().first(left, right, "x", is_choice=True)
     assert found is not None
     assert (found.field, found.left, found.right) == (field, mine, other)
     assert type(found.left) is type(mine)
@@ -66,9 +72,30 @@ def test_top_values_follow_the_tolerance() -> None:
     """Measured values of a top list may differ within tolerance, ids may not."""
     comparer = FieldComparer(lambda x, y: abs(x - y) <= 0.1)
     left: Any = {"top": [[5, 2.0], [9, 1.0]]}
-    assert comparer.first(left, {"top": [[5, 2.05], [9, 1.0]]}, "x") is None
+    assert comparer.first(left, {"top": [[5, 2.05], [9, 1.0]]}, "x", is_choice=True) is None
     assert comparer.absorbed == 1
-    assert comparer.first(left, {"top": [[5, 2.5], [9, 1.0]]}, "x") is not None
+    assert comparer.first(left, {"top": [[5, 2.5], [9, 1.0]]}, "x", is_choice=True) is not None
+
+
+@pytest.mark.parametrize(
+    "held", [("state", "read"), ("choice", "arguments")], ids=["state", "tool"]
+)
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        pytest.param([[5, 1000000]], [[5, 1000001]], id="value"),
+        pytest.param([[5, 7], [6, 7]], [[6, 7], [5, 7]], id="exchanged"),
+    ],
+)
+def test_a_top_that_is_no_choice_is_exact(held: tuple[str, str], left: Any, right: Any) -> None:
+    """An argument of a module or of a tool that happens to be called top is no ranked list."""
+    section, entry = held
+    sides = (
+        chain(event("r"), event("e", **{section: {entry: {"top": top}}})) for top in (left, right)
+    )
+    found = diff_traces(*sides)
+    assert found.first is not None
+    assert found.first.difference.field.startswith(f"payload.{section}.{entry}.top[0]")
 
 
 def test_values_elsewhere_do_not_follow_it() -> None:

@@ -29,6 +29,10 @@ PROCESSED = {"repetition_penalty": 1.2, "no_repeat_ngram_size": 2, "min_new_toke
 
 SMALL = {"vocab_size": runs.VOCABULARY, "hidden_size": 64, "num_hidden_layers": 2}
 HEADS = {"num_attention_heads": 4, "intermediate_size": 128}
+KNOWN_SETTINGS = {
+    *("minimum_output_tokens", "max_output_tokens", "stop_sequences", "eos_token_ids"),
+    *("repetition_penalty", "temperature", "top_k", "top_p", "kv_cache"),
+}
 OTHERS = {
     "gpt2": lambda: transformers.GPT2Config(
         vocab_size=runs.VOCABULARY, n_embd=64, n_layer=2, n_head=4, n_positions=128
@@ -264,6 +268,15 @@ def test_other_ways_are_refused(
     [
         pytest.param("text", "give the tokenizer=", id="text-without-tokenizer"),
         pytest.param({"ids": IDS}, "lacks a tensor input_ids", id="no-ids"),
+        pytest.param([], "one text or several", id="nothing"),
+        pytest.param([5, 6, 7], r"three ids is \[\[3, 4, 5\]\]", id="list-of-ids"),
+        pytest.param([[5, 6], [7]], "all of one length", id="lists-of-two-lengths"),
+        pytest.param([[5, 0.5]], "lists of integers", id="lists-of-numbers"),
+        pytest.param(
+            {"input_ids": IDS, "inputs_embeds": torch.zeros(1, 12, 128)},
+            "inputs_embeds= asks for embeddings instead of ids",
+            id="embeddings-beside-ids",
+        ),
         pytest.param(IDS[0], r"ids of shape \[12\]; they are \[rows, length\]", id="one-row"),
         pytest.param({"input_ids": IDS[0]}, r"ids of shape \[12\]", id="one-row-in-a-mapping"),
         pytest.param(
@@ -277,6 +290,59 @@ def test_wrong_inputs_are_refused(inputs: Any, message: str) -> None:
     """Inputs that cannot be recorded are refused with what to do instead."""
     with pytest.raises(UsageError, match=message):
         runs.record(runs.llama(), inputs, runs.greedy(2))
+
+
+def test_lists_are_ids() -> None:
+    """Ids in lists are recorded as the tensor of them is."""
+    model = runs.llama()
+    traces = [runs.record(model, given, runs.greedy(2)) for given in (IDS, runs.PROMPT)]
+    assert diff_traces(*traces).outcome is Outcome.EQUAL
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param({}, {"pad_token_id": runs.PAD}, id="default"),
+        pytest.param({"pad_token_id": 3}, {"pad_token_id": 3}, id="pad"),
+        pytest.param(
+            {"pad_token_id": None, "eos_token_id": runs.EOS}, {"pad_token_id": runs.EOS}, id="end"
+        ),
+        pytest.param({"no_repeat_ngram_size": 2}, {"no_repeat_ngram_size": 2}, id="number"),
+        pytest.param({"renormalize_logits": True}, {"renormalize_logits": True}, id="switch"),
+        pytest.param(
+            {"cache_implementation": "static"}, {"cache_implementation": "static"}, id="w"
+        ),
+        pytest.param(
+            {"bad_words_ids": [[4], [5, 6]], "suppress_tokens": [9]},
+            {"bad_words_ids": [[4], [5, 6]], "suppress_tokens": [9]},
+            id="lists",
+        ),
+        pytest.param({"sequence_bias": {(4,): -2.0}}, {}, id="neither-text-nor-list"),
+        pytest.param(
+            {"sequence_bias": [[[4], -float("inf")]]}, {"sequence_bias": [[[4], "-inf"]]}, id="inf"
+        ),
+    ],
+)
+def test_resolved_config_stands_in_the_settings(
+    options: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    """Beside those that contracts know, what differs from the default stands there, as it is."""
+    model = runs.llama(bos_token_id=None)
+    ends = {key: options[key] for key in ("pad_token_id", "eos_token_id") if key in options}
+    model.generation_config = runs.greedy(**ends)  # it fills what the given one leaves open
+    trace = runs.record(model, IDS, runs.greedy(1, **options))
+    further = {k: v for k, v in trace.root.payload["settings"].items() if k not in KNOWN_SETTINGS}
+    assert further == {"pad_token_id": runs.PAD, **expected}
+
+
+def test_another_padding_is_a_setting() -> None:
+    """Rows that end early and are filled with another id are equal, and the setting is told."""
+    sides = [
+        runs.record(runs.llama(), runs.padded(), runs.greedy(2, pad_token_id=pad)) for pad in (0, 3)
+    ]
+    found = diff_traces(*sides)
+    assert found.outcome is Outcome.EQUAL
+    assert [trigger.field for trigger in found.triggers] == ["payload.settings.pad_token_id"]
 
 
 def test_encoder_decoder_is_refused() -> None:
@@ -340,6 +406,14 @@ def test_recorder_of_ones_own(tmp_path: Path) -> None:
             runs.record_generate(runs.llama(), IDS, runs.greedy(2), recorder=recorder)
     trace = read_trace(tmp_path / "run.jsonl")
     assert len(completed(trace)) == 2
+
+
+def test_recorder_of_kind_text_for_several(tmp_path: Path) -> None:
+    """Of several generations in one text trace, each keeps the contract."""
+    with Recorder(tmp_path / "run.jsonl", kind="text") as recorder:
+        for inputs in (IDS, runs.padded()):
+            runs.record_generate(runs.llama(), inputs, runs.greedy(3), recorder=recorder)
+    assert broken(read_trace(tmp_path / "run.jsonl")) == []
 
 
 EXAMPLE = """\

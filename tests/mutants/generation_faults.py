@@ -118,6 +118,11 @@ def sampled() -> Run:
     return Run(llama(), torch.tensor(PROMPT), config)
 
 
+def sampled_plainly() -> Run:
+    """At temperature 1, where no processor of temperature runs."""
+    return Run(llama(), torch.tensor(PROMPT), greedy(do_sample=True, top_k=40))
+
+
 def with_dropout() -> Run:
     """The model has dropout, which is off."""
     return Run(llama(attention_dropout=0.1), torch.tensor(PROMPT), greedy())
@@ -257,6 +262,23 @@ def other_penalty(run: Run) -> None:
     run.config.repetition_penalty = 1.3
 
 
+def added_penalty(run: Run) -> None:
+    run.config.repetition_penalty = 1.2
+
+
+def added_temperature(run: Run) -> None:
+    """A processor before the others, which run on both sides."""
+    run.config.temperature = 1.1
+
+
+def autocast(run: Run) -> None:
+    def around(run: Callable[[], Trace]) -> Trace:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return run()
+
+    run.around = around
+
+
 def other_temperature(run: Run) -> None:
     run.config.temperature = 0.81
 
@@ -374,6 +396,10 @@ GENERATION_FAULTS = (
     Fault(nearly_tied, other_twin, "decoder", SELECTED, 1, "choice", "near-tie"),
     Fault(processed, other_order, "decoder", SELECTED, 1, "outputs", "processor-order"),
     Fault(processed, other_penalty, "decoder", SELECTED, 1, "outputs", "processor"),
+    Fault(plain, added_penalty, "decoder", SELECTED, 1, "outputs", "processor"),
+    Fault(sampled_plainly, added_temperature, "decoder", SELECTED, 1, "outputs", "processor"),
+    Fault(plain, autocast, _MODEL, LOADED, 0, "state", "dtype"),
+    Fault(modules_only, autocast, _MODEL, ENTERED, 0, "state", "dtype"),
     Fault(sampled, other_temperature, "decoder", SELECTED, 1, "outputs", "processor"),
     Fault(sampled, other_top_p, "decoder", SELECTED, 1, "outputs", "processor"),
     Fault(sampled, other_seed, "decoder", SELECTED, 1, "rng", "seed"),

@@ -1,8 +1,9 @@
 """Compares JSON values exactly: types, integers as integers, and where they first part.
 
-Knows JSON values. Must not know tensors. The one exception to exactness is a list called `top`,
-which holds [id, value] pairs: ids are exact, values are measured numbers and go by a tolerance,
-and where values tie the order of the ids means nothing.
+Knows JSON values. Must not know tensors. The one exception to exactness is a list called `top` of
+a choice, which holds [id, value] pairs: ids are exact, values are measured numbers and go by a
+tolerance, and where values tie the order of the ids means nothing. A list of that name anywhere
+else, such as an argument of a module or of a tool, is compared like all others.
 """
 
 from __future__ import annotations
@@ -36,15 +37,18 @@ class FieldComparer:
         self._close = close
         self.absorbed = 0
 
-    def first(self, left: Any, right: Any, field: str) -> FieldDifference | None:
+    def first(
+        self, left: Any, right: Any, field: str, *, is_choice: bool = False
+    ) -> FieldDifference | None:
         """Return the first differing field in left's order, or None where the values are equal.
 
         Numbers are equal if they are the same number of the same type: 1, 1.0 and true all
-        differ, and so do 0.0 and -0.0. Objects are equal whatever their key order.
+        differ, and so do 0.0 and -0.0. Objects are equal whatever their key order. A choice, and
+        each object of a list in it (a step of many), may have a `top` list.
         """
         if left == right and repr(left) == repr(right):
             return None  # the usual case; equality alone does not tell 1 from 1.0
-        return next(self._differences(left, right, field), None)
+        return next(self._differences(left, right, field, is_choice), None)
 
     def each_entry(
         self, left: Mapping[str, Any], right: Mapping[str, Any], field: str
@@ -52,36 +56,44 @@ class FieldComparer:
         """Return the first difference of every entry of two objects, in left's order."""
         found = []
         for key in dict.fromkeys((*left, *right)):
-            difference = next(self._entry(left, right, key, field), None)
+            difference = next(self._entry(left, right, key, field, False), None)
             if difference is not None:
                 found.append(difference)
         return found
 
-    def _differences(self, left: Any, right: Any, field: str) -> Iterator[FieldDifference]:
+    def _differences(
+        self, left: Any, right: Any, field: str, is_choice: bool
+    ) -> Iterator[FieldDifference]:
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             for key in dict.fromkeys((*left, *right)):
-                yield from self._entry(left, right, key, field)
+                yield from self._entry(left, right, key, field, is_choice)
         elif isinstance(left, list) and isinstance(right, list):
-            yield from self._lists(left, right, field)
+            yield from self._lists(left, right, field, is_choice)
         elif not same_scalar(left, right):
             yield FieldDifference(field, left, right)
 
     def _entry(
-        self, left: Mapping[str, Any], right: Mapping[str, Any], key: str, field: str
+        self,
+        left: Mapping[str, Any],
+        right: Mapping[str, Any],
+        key: str,
+        field: str,
+        is_choice: bool,
     ) -> Iterator[FieldDifference]:
         path = f"{field}.{key}"
         mine, other = left.get(key, MISSING), right.get(key, MISSING)
-        if key == TOP and _is_top(mine) and _is_top(other):
+        if is_choice and key == TOP and _is_top(mine) and _is_top(other):
             yield from self._tops(mine, other, path)
         else:
-            yield from self._differences(mine, other, path)
+            has_choices = is_choice and isinstance(mine, list)
+            yield from self._differences(mine, other, path, has_choices)
 
     def _lists(
-        self, left: Sequence[Any], right: Sequence[Any], field: str
+        self, left: Sequence[Any], right: Sequence[Any], field: str, is_choice: bool
     ) -> Iterator[FieldDifference]:
         shared = min(len(left), len(right))
         for index in range(shared):
-            yield from self._differences(left[index], right[index], f"{field}[{index}]")
+            yield from self._differences(left[index], right[index], f"{field}[{index}]", is_choice)
         if len(left) > shared:
             yield FieldDifference(f"{field}[{shared}]", left[shared], MISSING)
         elif len(right) > shared:
@@ -98,7 +110,7 @@ class FieldComparer:
             elif not self._same_value(pair[1], counterpart[1]):
                 yield FieldDifference(f"{path}[1]", pair[1], counterpart[1])
         if len(mine) != len(other):
-            yield from self._lists(mine, other, field)
+            yield from self._lists(mine, other, field, False)
 
     def _sorted_ties(self, top: Sequence[Any]) -> list[Any]:
         """Sort runs of tying values by id."""

@@ -135,7 +135,9 @@ class PairComparer:
     def _exact(self, section: str) -> Check:
         def check(left: Event, right: Event) -> Divergence | None:
             mine, other = left.payload.get(section, MISSING), right.payload.get(section, MISSING)
-            difference = self._fields.first(mine, other, f"payload.{section}")
+            difference = self._fields.first(
+                mine, other, f"payload.{section}", is_choice=section == "choice"
+            )
             return None if difference is None else divergence_at(left, right, section, difference)
 
         return check

@@ -20,7 +20,7 @@ from tracediff.integrations.transformers_settings import refuse_other_ways
 from tracediff.recording.levels import TensorLevel, parse_level
 from tracediff.recording.recorder import Recorder
 
-Inputs: TypeAlias = str | Sequence[str] | torch.Tensor | Mapping[str, Any]
+Inputs: TypeAlias = str | Sequence[str] | Sequence[Sequence[int]] | torch.Tensor | Mapping[str, Any]
 
 
 def record_generate(
@@ -41,8 +41,9 @@ def record_generate(
 
         output = record_generate(model, inputs, config, recorder="before.jsonl")
 
-    `inputs` are ids [rows, length], a mapping with `input_ids` and `attention_mask` (what a
-    tokenizer gives), or one text or several, for which `tokenizer` is needed. `recorder` is the
+    `inputs` are ids [rows, length] (a tensor, or lists of one length), a mapping with `input_ids`
+    and `attention_mask` (what a tokenizer gives), or one text or several, for which `tokenizer` is
+    needed. `recorder` is the
     path of a trace of kind `text`, or a Recorder. With `tokenizer` the trace has texts. `level` is
     that of the recorder if not given. `layers` records what each layer gives, `modules` instead
     every module's calls (of the whole batch, padding and all), `parameters` identifies the weights.
@@ -57,7 +58,8 @@ def record_generate(
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     own = getattr(model, "generation_config", None)
     config = own if generation_config is None else generation_config
-    refuse_other_ways(config, arguments)
+    given = inputs if isinstance(inputs, Mapping) else {}
+    refuse_other_ways(config, {**given, **arguments})
     if getattr(getattr(model, "config", None), "is_encoder_decoder", False):
         raise UsageError(
             f"record_generate records causal language models; {type(model).__name__} has an encoder"
@@ -99,6 +101,8 @@ def _read_inputs(
         _refuse_one_row(inputs["input_ids"])
         return None, dict(inputs)
     texts = [inputs] if isinstance(inputs, str) else [*inputs]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return None, {"input_ids": _ids_of_lists(texts).to(model.device)}
     if tokenizer is None:
         raise UsageError("inputs= is text; give the tokenizer= that makes ids of it")
     if len(texts) > 1 and tokenizer.pad_token_id is None:
@@ -106,6 +110,21 @@ def _read_inputs(
     made = tokenizer(texts, return_tensors="pt", padding=len(texts) > 1, padding_side="left")
     tensors = {name: made[name].to(model.device) for name in ("input_ids", "attention_mask")}
     return texts, tensors
+
+
+def _ids_of_lists(rows: Sequence[Any]) -> torch.Tensor:
+    """Return ids [rows, length] of lists of integers."""
+    lengths = {len(row) if _are_ids(row) else 0 for row in rows}
+    if len(lengths) != 1 or 0 in lengths:
+        raise UsageError(
+            "inputs= is one text or several, a mapping with input_ids, or ids [rows, length]: a "
+            "tensor, or lists of integers, all of one length; a prompt of three ids is [[3, 4, 5]]"
+        )
+    return torch.tensor([[*row] for row in rows])
+
+
+def _are_ids(row: Any) -> bool:
+    return isinstance(row, list | tuple) and all(type(token) is int for token in row)
 
 
 def _refuse_one_row(ids: torch.Tensor) -> None:

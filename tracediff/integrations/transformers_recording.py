@@ -15,6 +15,7 @@ import torch
 
 from tracediff.errors import UsageError
 from tracediff.integrations.nested import cache_lengths
+from tracediff.integrations.torch_conditions import autocast_state
 from tracediff.integrations.torch_modules import record_module
 from tracediff.integrations.torch_parameters import identify_parameters
 from tracediff.integrations.torch_random import RandomLedger
@@ -100,9 +101,8 @@ class GenerationRecording:
     def prepare(self, config: Any, prompt_length: int, mask: torch.Tensor | None) -> None:
         """Record what is asked for and what the model consists of."""
         refuse_mode(config)
-        self.has_begun = True
         config.disable_compile = True  # what is compiled calls no hooks
-        self._config, self._mask = config, mask
+        self.has_begun, self._config, self._mask = True, config, mask
         self._root = self._recorder.event(
             "gateway",
             "request.accepted",
@@ -121,15 +121,15 @@ class GenerationRecording:
             self._load()
 
     def _load(self) -> None:
-        is_wanted = self._extent.parameters
-        identities, sums = identify_parameters(self._model) if is_wanted else ({}, {})
-        name = type(self._model).__name__
-        training = [path or name for path, held in self._model.named_modules() if held.training]
+        model, is_wanted = self._model, self._extent.parameters
+        identities, sums = identify_parameters(model) if is_wanted else ({}, {})
+        name = type(model).__name__
+        training = [path or name for path, held in model.named_modules() if held.training]
         self._recorder.event(
             name,
             LOADED,
             artifacts=identities,
-            state={"training": training, "parameter_sums": sums},
+            state={"training": training, "parameter_sums": sums, **autocast_state()},
         )
 
     def enter_pass(self, arguments: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -35,6 +36,16 @@ _OTHER_WAYS: Final[Mapping[str, str]] = MappingProxyType(
         "cache": "a cache that is filled already",
     }
 )
+_SAID_OTHERWISE: Final = frozenset(
+    (
+        *("min_new_tokens", "min_length", "max_new_tokens", "max_length", "stop_strings"),
+        *("eos_token_id", "pad_token_id", "repetition_penalty", "temperature", "top_k", "top_p"),
+        *("use_cache", "disable_compile", "transformers_version", *_OTHER_WAYS),
+    )
+)
+"""Fields of a config that stand in the settings under another name, that a recording sets itself,
+or that it refuses."""
+
 _SUFFIXES: Final = ("LogitsProcessor", "LogitsWarper", "Processor", "Criteria")
 _REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
     {
@@ -68,10 +79,11 @@ def refuse_mode(config: Any) -> None:
 
 
 def settings_of(config: Any, prompt_length: int, seed: int) -> dict[str, Any]:
-    """Return the settings of a run, under the names that contracts know.
+    """Return the settings of a run: those that contracts know, under their names, and all others.
 
     `config` is the resolved one, `prompt_length` is with padding. Without sampling, what only
-    sampling reads is off: temperature 0, top_k 0, top_p 1.
+    sampling reads is off: temperature 0, top_k 0, top_p 1. Of the others, those stand there that
+    differ from the default of transformers, under the names that it has for them.
     """
     sampled = bool(config.do_sample)
     shortest = max(config.min_new_tokens or 0, (config.min_length or 0) - prompt_length)
@@ -87,7 +99,47 @@ def settings_of(config: Any, prompt_length: int, seed: int) -> dict[str, Any]:
         "top_p": float(_given(config.top_p, 1.0)) if sampled else 1.0,
         "kv_cache": bool(config.use_cache),
     }
-    return settings | ({"seed": seed} if sampled else {})
+    pad = _pad_id(config)
+    settings |= {} if pad is None else {"pad_token_id": pad}
+    return settings | ({"seed": seed} if sampled else {}) | _other_settings(config)
+
+
+def _other_settings(config: Any) -> dict[str, Any]:
+    """Return further fields of a config that are plain values and not the default ones."""
+    found = {}
+    for name, default in _defaults_of(type(config)).items():
+        value = getattr(config, name, None)
+        if name in _SAID_OTHERWISE or name.startswith("_") or not _is_plain(value):
+            continue
+        if _plain_value(value) != _plain_value(default) and (value is not False or default):
+            found[name] = _plain_value(value)
+    return found
+
+
+def _defaults_of(kind: type) -> dict[str, Any]:
+    """Return the fields that a class of configs knows; from transformers 5 on all begin as None."""
+    resolved = getattr(kind, "_get_default_generation_params", dict)
+    return {**vars(kind()), **resolved()}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float | str)
+
+
+def _plain_value(value: Any) -> Any:
+    """Return lists for tuples, and text for numbers that JSON has no name for."""
+    if isinstance(value, list | tuple):
+        return [*map(_plain_value, value)]
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
+
+
+def _pad_id(config: Any) -> int | None:
+    """Return the id that fills rows that have ended, as `generate` has found it."""
+    held = getattr(config, "_pad_token_tensor", None)
+    held = getattr(config, "pad_token_id", None) if held is None else held
+    return None if held is None else int(held)
 
 
 def stops_of(config: Any) -> list[str]:

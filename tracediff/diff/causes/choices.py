@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tracediff.diff.causes.findings import Findings
 from tracediff.diff.fields import TOP
 from tracediff.diff.result import Cause
+from tracediff.events.digest import is_proof
 
 LOGITS: Final = "logits."
+SIDES: Final = ("left", "right")
+_RAW: Final = "next_logits"
+_OUTPUTS: Final = "payload.outputs"
 _NO_VALUE: Final = object()
 
 
 def processor(findings: Findings) -> Cause | None:
-    """The raw logits agree and a logits processor makes them differ."""
+    """The raw logits agree and a logits processor makes them differ, or runs on one side only."""
     name = findings.tensor_name
-    if findings.first.check != "outputs" or not name.startswith(LOGITS):
+    is_outputs = findings.first.check == "outputs"
+    if not is_outputs or not (name.startswith(LOGITS) or findings.field == _OUTPUTS):
         return None
-    names = [_processors(records) for records in findings.sections("outputs")]
+    sides = [_processed(records) for records in findings.sections("outputs")]
+    names = [[*side] for side in sides]
+    if not any(names):
+        return None
+    name = name.removeprefix(LOGITS)
+    raw = [_digests(records) for records in findings.sections("inputs")]
+    idle = [_idle(*pair) for pair in zip(sides, raw, strict=True)]
+    alone = _alone_before(name, names, idle)
+    evidence: dict[str, Any] = {"processors": {"left": names[0], "right": names[1]}}
+    lone = [*alone["left"], *alone["right"]]
+    if lone:
+        said = [f"only {side} runs {', '.join(found)}" for side, found in alone.items() if found]
+        effect = ", which changes nothing here" if {*lone} <= idle[0] | idle[1] else ""
+        text = f"the raw logits agree, and {'; '.join(said)}{effect}"
+        return Cause("processor", lone[0], text, {**evidence, "alone": alone})
     same_set = sorted(names[0]) == sorted(names[1])
     kind = "processor-order" if names[0] != names[1] and same_set else "processor"
-    return Cause(
-        kind,
-        name.removeprefix(LOGITS),
-        f"the raw logits agree, they differ after {name.removeprefix(LOGITS)}",
-        {"processors": {"left": names[0], "right": names[1]}},
-    )
+    return Cause(kind, name, f"the raw logits agree, they differ after {name}", evidence)
 
 
 def kept_ties(findings: Findings) -> Cause | None:
@@ -99,8 +114,42 @@ def strategy(findings: Findings) -> Cause | None:
     return Cause("sampler", findings.component, text, findings.values)
 
 
-def _processors(records: Any) -> list[str]:
-    return [r["name"].removeprefix(LOGITS) for r in records if r["name"].startswith(LOGITS)]
+def _processed(records: Any) -> dict[str, Any]:
+    """Return the digests of what the processors gave, by their names in the order they ran in."""
+    found = _digests(records)
+    return {key.removeprefix(LOGITS): found[key] for key in found if key.startswith(LOGITS)}
+
+
+def _digests(records: Any) -> dict[str, str]:
+    return {record["name"]: record["digest"] for record in records}
+
+
+def _idle(processed: Mapping[str, str], raw: Mapping[str, str]) -> set[str]:
+    """Return the processors that gave what they were given, as digests prove."""
+    given = [raw.get(_RAW, ""), *processed.values()]
+    return {
+        name
+        for name, before in zip(processed, given, strict=False)
+        if processed[name] == before and is_proof(before)
+    }
+
+
+def _alone_before(
+    name: str, names: Sequence[list[str]], idle: Sequence[set[str]]
+) -> dict[str, list[str]]:
+    """Return each side's processors that the other one lacks, up to the one that is found first.
+
+    Without its `name`, one side has none, and all of the other one are meant. One that changed
+    nothing is not to blame, unless it is all that is found.
+    """
+    found = {}
+    for side, mine, other, unmoved in zip(SIDES, names, names[::-1], idle, strict=True):
+        end = mine.index(name) + 1 if name in mine else 0 if name else len(mine)
+        alone = [x for x in mine[:end] if x not in other]
+        found[side] = [x for x in alone if x not in unmoved or x == name]
+        if not name and not found[side]:
+            found[side] = alone
+    return found
 
 
 def _top_gap(top: Any) -> float | None:

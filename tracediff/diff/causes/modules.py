@@ -1,4 +1,4 @@
-"""Causes seen where modules are recorded: parameters, training mode, masks.
+"""Causes seen where modules are recorded: parameters, settings, training mode, masks.
 
 Knows the sums with which a recorder locates a change (`integrations.torch_parameters`); must not
 know any engine.
@@ -10,11 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tracediff.diff.causes.findings import Findings
+from tracediff.diff.causes.findings import Findings, WholeTrace
 from tracediff.diff.result import MISSING, Cause
+from tracediff.events import Event
 
 _IDENTITY: Final = re.compile(r"(\w+)\[([\d,]*)\] \S+")
 _HALF: Final = 2**63
+_LOADED: Final = "module.loaded"
 
 
 def training_mode(findings: Findings) -> Cause | None:
@@ -95,6 +97,38 @@ def changed_parameter(findings: Findings) -> Cause | None:
     others = f"; {len(changed) - 1} more differ" if len(changed) > 1 else ""
     text = f"{name} is another one{place}{others}"
     return Cause("artifact-changed", name, text, evidence)
+
+
+def other_settings(findings: Findings) -> Cause | None:
+    """A module has other settings: what it reads and draws agrees, and what it gives does not."""
+    first, tensor = findings.first, findings.tensor
+    if first.check != "outputs" or not findings.event.event_type.startswith("module."):
+        return None
+    if tensor is None or not tensor.decidable:
+        return None
+    mine, other = (
+        _settings_before(trace, event)
+        for trace, event in (
+            (findings.left_trace, findings.left),
+            (findings.right_trace, findings.right),
+        )
+    )
+    if mine == other:
+        return None
+    text = f"inputs and state agree, the settings of the module do not: {mine} -> {other}"
+    evidence = {"settings": {"left": mine, "right": other}, "tensor": tensor.name}
+    return Cause("numeric-path", findings.component, text, evidence)
+
+
+def _settings_before(trace: WholeTrace, event: Event | None) -> str | None:
+    """Return what the module of a call says of its settings: where it was loaded, it stands."""
+    said = None
+    for found in trace.events():
+        if event is None or found.event_id == event.event_id:
+            break
+        if found.event_type == _LOADED:
+            said = found.payload.get("settings", {}).get("modules", {}).get(event.component, said)
+    return said
 
 
 def _autocast_text(state: Mapping[str, Any]) -> str:

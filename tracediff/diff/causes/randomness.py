@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
+from itertools import dropwhile, zip_longest
 from types import MappingProxyType
 from typing import Any, Final
 
-from tracediff.diff.causes.findings import Findings
+from tracediff.diff.causes.findings import Findings, Record
 from tracediff.diff.result import Cause
 
 _RNG_KINDS: Final[Mapping[str, str]] = MappingProxyType(
@@ -76,13 +76,20 @@ def _seed_agrees(findings: Findings, algorithms: Sequence[Any]) -> bool:
 
 
 def drawn_numbers(findings: Findings) -> Cause | None:
-    """One generator, key and counter gave other numbers: the generator is another one inside."""
+    """One generator, key and counter gave other numbers: the generator is another one inside.
+
+    Only where the tensor is what was drawn: the draw names the transform and shape that made it,
+    or the tensor is called noise. Of a module that drew something, as dropout does, the output
+    shows nothing about the generator.
+    """
     records = None if findings.tensor is None else findings.records(findings.tensor.name)
-    if findings.first.check != "outputs" or records is None:
+    is_module = findings.event.event_type.startswith("module.")
+    if findings.first.check != "outputs" or records is None or is_module:
         return None
-    drawn = [draw for draw in findings.sections("rng")[0] if draw["draws"]["count"]]
-    is_drawn = not findings.sections("inputs")[0] or "noise" in records[0]["name"]
-    if not drawn or not is_drawn:
+    is_noise = "noise" in records[0]["name"]
+    draws = (draw for draw in findings.sections("rng")[0] if draw["draws"]["count"])
+    drawn = [draw for draw in draws if is_noise or _is_of(draw, records[0])]
+    if not drawn or (findings.sections("inputs")[0] and not is_noise):
         return None
     return Cause(
         "rng-algorithm",
@@ -90,6 +97,19 @@ def drawn_numbers(findings: Findings) -> Cause | None:
         "the same key and counter gave other numbers: the generator or its transform differs",
         {"algorithm": drawn[0]["algorithm"], "tensor": records[0]["name"]},
     )
+
+
+def _is_of(draw: Mapping[str, Any], record: Record) -> bool:
+    """Whether a draw gave the numbers of a tensor, whose shape may have axes of 1 before."""
+    shape = draw["draws"].get("shape")
+    if not draw.get("transform") or shape is None:
+        return False
+    mine, other = (_without_leading_ones(extents) for extents in (shape, record["shape"]))
+    return mine == other
+
+
+def _without_leading_ones(extents: Sequence[int]) -> list[int]:
+    return [*dropwhile(lambda extent: extent == 1, extents)]
 
 
 def _rounded(findings: Findings) -> dict[str, Any]:
