@@ -1,5 +1,6 @@
 """Calibration: the tolerances under which repeated runs agree, and what none may absorb."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,29 @@ def test_another_order_of_candidates_is_a_difference() -> None:
     assert found.differences == ()
     found = calibrate([topped([1, 0.5], [2, 0.3]), topped([2, 0.5], [1, 0.3])])
     assert len(found.differences) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrap", "is_ranked"),
+    [
+        pytest.param(lambda top: {"top": top}, True, id="direct"),
+        pytest.param(lambda top: {"steps": [{"top": top}]}, True, id="step"),
+        pytest.param(lambda top: {"arguments": {"top": top}}, False, id="argument"),
+    ],
+)
+def test_top_lists_are_those_of_the_comparison(
+    wrap: Callable[[list[Any]], dict[str, Any]], is_ranked: bool
+) -> None:
+    """What the comparison takes exactly is not measured."""
+    traces = [
+        chain(event("r"), event("e", choice=wrap([[1, value]])), name=str(value))
+        for value in (0.5, 0.501)
+    ]
+    found = calibrate(traces)
+    assert [rule.rule.match for rule in found.rules] == (["top"] if is_ranked else [])
+    options = DiffOptions(tolerances=Tolerances(tuple(rule.rule for rule in found.rules)))
+    within = diff_traces(*traces, options).outcome is Outcome.WITHIN_TOLERANCE
+    assert within is is_ranked
 
 
 def test_declared_rules_are_what_is_widened() -> None:

@@ -30,16 +30,19 @@ def level_tops(left: Event, right: Event, rule: ToleranceRule, take: Take) -> Ev
 
 
 def _levelled(left: Any, right: Any, rule: ToleranceRule, take: Take) -> Any:
+    """Return a choice, or a list that holds choices, as `diff.fields` looks for `top` in them."""
+    if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        return [_levelled(*pair, rule, take) for pair in zip(left, right, strict=True)]
     if not isinstance(left, Mapping) or not isinstance(right, Mapping):
         return right
-    found = {}
+    found = dict(right)
     for key, value in right.items():
         mine = left.get(key)
         if key == TOP and _same_ids(mine, value):
             if value:
                 take(_measured([pair[1] for pair in mine or ()], [pair[1] for pair in value], rule))
             found[key] = mine
-        else:
+        elif isinstance(value, list):
             found[key] = _levelled(mine, value, rule, take)
     return found
 
