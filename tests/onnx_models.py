@@ -146,3 +146,70 @@ def half_precision() -> Model:
         helper.make_node("Cast", ["shares"], ["result"], to=TensorProto.FLOAT),
     ]
     return model_of(nodes, {"W_low": weights()["W1"].astype(np.float16)}, ["result"])
+
+
+def mapped(score: float = 0.5) -> Model:
+    """Return a model whose ZipMap gives `score` times x by class, one map a row."""
+    nodes = [
+        helper.make_node("Mul", ["x", "score"], ["scores"]),
+        helper.make_node("Reshape", ["scores", "flat"], ["rows"]),
+        helper.make_node(
+            *("ZipMap", ["rows"], ["classes"]),
+            domain="ai.onnx.ml",
+            classlabels_int64s=list(range(WIDTH, 0, -1)),
+        ),
+    ]
+    initializers = {"score": np.float32(score), "flat": np.array([-1, WIDTH], np.int64)}
+    extra = [helper.make_opsetid("ai.onnx.ml", 3)]
+    model = model_of(nodes, initializers, [], 17, extra)
+    floats = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    rows = helper.make_sequence_type_proto(helper.make_map_type_proto(TensorProto.INT64, floats))
+    model.graph.output.append(helper.make_value_info("classes", rows))
+    return model
+
+
+def unnamed_parts() -> Model:
+    """Return a model in which an optional output and an optional input are left out."""
+    nodes = [
+        helper.make_node("LSTM", ["x", "W", "R"], ["", "hidden", "cell"], hidden_size=3),
+        helper.make_node("Clip", ["x", "", "highest"], ["clipped"]),
+    ]
+    initializers = {
+        "W": np.ones((1, 12, WIDTH), np.float32),
+        "R": np.ones((1, 12, 3), np.float32),
+        "highest": np.float32(1),
+    }
+    return model_of(nodes, initializers, ["clipped", "hidden"])
+
+
+def narrow(kind: int) -> Model:
+    """Return a model that goes through a type of few bits."""
+    zero = helper.make_tensor("zero", kind, [], [0])
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["low"]),
+        helper.make_node("DequantizeLinear", ["low", "scale"], ["y"]),
+    ]
+    model = model_of(nodes, {"scale": np.float32(0.1)}, ["y"], 21)
+    model.graph.initializer.append(zero)
+    model.ir_version = 10
+    return model
+
+
+def reading(kind: Any, operator: str = "Identity", **attributes: Any) -> Model:
+    """Return a model that reads an input `x` of a type and gives it as `y`."""
+    names = ["x", "at"] if operator == "SequenceAt" else ["x"]
+    node = helper.make_node(operator, names, ["y"], **attributes)
+    model = model_of([node], {"at": np.int64(0)}, ["y"])
+    model.graph.input[0].CopyFrom(helper.make_value_info("x", kind))
+    return model
+
+
+def drawn() -> Model:
+    """Return a model that draws, with a value that numpy lacks and one that is no tensor."""
+    nodes = [
+        helper.make_node("RandomNormalLike", ["x"], ["noise"]),
+        helper.make_node("Cast", ["noise"], ["low"], to=TensorProto.BFLOAT16),
+        helper.make_node("Cast", ["low"], ["y"], to=TensorProto.FLOAT),
+        helper.make_node("SplitToSequence", ["noise"], ["parts"], axis=1, keepdims=1),
+    ]
+    return model_of(nodes, {}, ["y"])

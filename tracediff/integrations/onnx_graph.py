@@ -31,6 +31,14 @@ _PLAIN: Final = frozenset(
     )
 )
 
+_RANDOM: Final = frozenset(
+    (
+        *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
+        *("Bernoulli", "Multinomial"),
+    )
+)
+"""Operators that draw; a Dropout does so with a third input, `training_mode`."""
+
 Model: TypeAlias = str | Path | bytes | onnx.ModelProto
 """A model: its path, the bytes of its file, or itself."""
 
@@ -79,11 +87,11 @@ def read_nodes(model: onnx.ModelProto, include: str | Sequence[str]) -> list[Gra
     sources: dict[str, tuple[str, ...]] = {}
     for node in model.graph.node:
         outputs = tuple(name for name in node.output if name and _fits(name, globs, unused))
-        read = (source for name in _names_read(node) for source in sources.get(name, ()))
+        read = (source for name in names_read(node) for source in sources.get(name, ()))
         parents = tuple(dict.fromkeys(read))
         if outputs:
             recorded.append(_graph_node(node, opsets, outputs, parents))
-        for name in node.output:
+        for name in filter(None, node.output):  # no name: an optional output that is left out
             sources[name] = (recorded[-1].name,) if outputs else parents
     if unused and model.graph.node:
         raise UsageError(
@@ -103,6 +111,12 @@ def expose(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
     return copy
 
 
+def draws_random(model: onnx.ModelProto) -> bool:
+    """Whether a node draws random numbers; a seed makes no second run of a session the same."""
+    bodies = (model.graph.node, *(function.node for function in model.functions))
+    return any(_draws(node) for body in bodies for node in body)
+
+
 def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
     """Yield the graphs that a node holds, by the name of the attribute."""
     for attribute in node.attribute:
@@ -111,6 +125,21 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
         elif attribute.type == onnx.AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 yield f"{attribute.name}[{index}]", graph
+
+
+def names_read(node: onnx.NodeProto) -> Iterator[str]:
+    """Yield what a node reads, and what the graphs in it read from outside of them."""
+    yield from filter(None, node.input)  # no name: an optional input that is left out
+    for _, graph in subgraphs(node):
+        for inner in graph.node:
+            yield from names_read(inner)
+        yield from (output.name for output in graph.output)
+
+
+def _draws(node: onnx.NodeProto) -> bool:
+    if node.op_type in _RANDOM or (node.op_type == "Dropout" and any(node.input[2:])):
+        return True
+    return any(_draws(inner) for _, graph in subgraphs(node) for inner in graph.node)
 
 
 def _where(model: str | Path | bytes) -> str:
@@ -122,15 +151,6 @@ def _fits(name: str, globs: Sequence[str], unused: set[str]) -> bool:
     fitting = [glob for glob in globs if glob == name or fnmatchcase(name, glob)]
     unused.difference_update(fitting)
     return bool(fitting)
-
-
-def _names_read(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield what a node reads, and what the graphs in it read from outside of them."""
-    yield from node.input
-    for _, graph in subgraphs(node):
-        for inner in graph.node:
-            yield from _names_read(inner)
-        yield from (output.name for output in graph.output)
 
 
 def _graph_node(

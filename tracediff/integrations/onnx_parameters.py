@@ -6,7 +6,8 @@ sessions or events.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -69,17 +70,38 @@ def _constant(attribute: onnx.AttributeProto) -> onnx.TensorProto | None:
 
 
 def _identify(tensor: onnx.TensorProto) -> tuple[str, list[int]]:
+    """Return what identifies the content of a tensor, in whichever field that is stored."""
     shape = ",".join(map(str, tensor.dims))
+    kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
+    if tensor.data_type == onnx.TensorProto.STRING:
+        return f"{kind}[{shape}] {_digest_strings(tensor.string_data)}", [0] * 5
+    held = onnx.numpy_helper.to_array(tensor)
     try:
-        element, array = resolve_element_type(onnx.numpy_helper.to_array(tensor), None)
-    except TypeError:  # strings, and types that a trace cannot hold
-        kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
-        held = tensor.SerializeToString(deterministic=True)
-        return f"{kind}[{shape}] {digest_text(blake3(held))}", [0] * 5
+        element, array = resolve_element_type(held, None)
+    except TypeError:  # types that a trace cannot hold, such as int4
+        bits = _plain_bits(kind, held)
+        return f"{kind}[{shape}] {digest_text(blake3(bits.tobytes()))}", _locating_sums(bits)
     digest = TensorDigest(element.name, array.shape)
     array = np.ascontiguousarray(array)
     digest.update(array.reshape(-1))
     return f"{element.name}[{shape}] {digest.text()}", _locating_sums(array)
+
+
+def _digest_strings(strings: Iterable[bytes]) -> str:
+    digest = blake3()
+    for string in strings:
+        digest.update(len(string).to_bytes(8, "little"))  # so that "ab", "c" is not "a", "bc"
+        digest.update(string)
+    return digest_text(digest)
+
+
+def _plain_bits(kind: str, array: Array) -> Array:
+    """Return the bits of elements: of those below a byte, without what fills the byte up."""
+    bits: Array = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    narrow = re.match(r"u?int([24])$|float(4)", kind)
+    width = int(narrow[1] or narrow[2]) if narrow else 8 * bits.dtype.itemsize
+    plain: Array = bits & bits.dtype.type(2**width - 1)
+    return plain
 
 
 def _locating_sums(array: Array) -> list[int]:
