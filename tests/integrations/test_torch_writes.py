@@ -166,3 +166,16 @@ def test_lazy_parameters_are_refused() -> None:
         record_module(model, recorder),
     ):
         model(X)
+
+
+def test_selection_is_for_calls() -> None:
+    """What is chosen of the tensors of calls does not cut the tensors of the module."""
+
+    def train(**options: Any) -> Any:
+        torch.manual_seed(3)
+        model, sink = torch.nn.Linear(4, 4), MemorySink()
+        with Recorder(sink) as recorder, record_module(model, recorder, **options):
+            model(X).sum().backward()
+        return sink.trace("run").events[-1].payload["outputs"]
+
+    assert train(select=lambda name, tensor: tensor[:1]) == train()

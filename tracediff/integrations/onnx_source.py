@@ -24,10 +24,11 @@ from tracediff.integrations.onnx_names import ExportNotes
 from tracediff.integrations.onnx_pairs import Pairs, SourceCall, pair_values, possible_values
 from tracediff.integrations.onnx_running import RuntimeSetup, optimise, read_inputs, run_once
 from tracediff.integrations.torch_conditions import is_discrete
+from tracediff.integrations.torch_contents import LOADED
 from tracediff.integrations.torch_modules import record_module
 from tracediff.integrations.torch_parameters import plain_path
 from tracediff.integrations.torch_places import find_places
-from tracediff.integrations.torch_recording import CALLED, ENTERED, LOADED
+from tracediff.integrations.torch_recording import CALLED, ENTERED
 from tracediff.integrations.torch_tensors import as_array
 from tracediff.recording.kernels import load_kernels
 from tracediff.recording.recordable import Tensor

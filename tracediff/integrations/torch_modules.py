@@ -70,7 +70,7 @@ def record_module(
         with watch_calls(places, recording, inputs=inputs):
             yield recording
         recording.check(places[module].component)
-        recording.tell_changes(places[module].component)
+        recording.tell_changes()
     except BaseException:
         recording.fail()
         raise

@@ -21,25 +21,22 @@ from tracediff.integrations.torch_conditions import (
     call_context,
     is_news,
     lengths_state,
-    module_settings,
 )
+from tracediff.integrations.torch_contents import ModuleContents
 from tracediff.integrations.torch_leaves import find_tensors
-from tracediff.integrations.torch_parameters import identify_parameters
 from tracediff.integrations.torch_places import ModulePlace
 from tracediff.integrations.torch_queue import DRAWN, CallQueue, Returned, Told, size_of
 from tracediff.integrations.torch_random import Look, RandomLedger
 from tracediff.integrations.torch_sightings import Sightings
 from tracediff.integrations.torch_taking import Select, TensorTaker
 from tracediff.integrations.torch_tensors import stored_snapshot
-from tracediff.integrations.torch_writes import Arguments, ModuleTensors
+from tracediff.integrations.torch_writes import Arguments
 from tracediff.recording.levels import TensorLevel
 from tracediff.recording.recorder import Recorder
 
-LOADED: Final = "module.loaded"
 ENTERED: Final = "module.entered"
 CALLED: Final = "module.called"
 FAILED: Final = "module.failed"
-CHANGED: Final = "module.changed"
 
 NOTHING: Final = Leaves({}, {}, {})
 
@@ -67,9 +64,8 @@ class ModuleRecording:
         self._taker = TensorTaker(level, select, leave_out, inputs)
         self._queue = CallQueue(recorder, self._tell)
         self._threads = Threads()
-        self._training: frozenset[str] = frozenset()
         self._leave_out = leave_out
-        self._tensors: ModuleTensors | None = None
+        self._contents: ModuleContents | None = None
         self._sightings = Sightings()
         self._process = os.getpid()
         self.come_last: Callable[[], None] = lambda: None
@@ -120,35 +116,15 @@ class ModuleRecording:
         name: str | None,
     ) -> None:
         """Record what `module` consists of; without `name`, not its parameters."""
-        prefix = f"{name}." if name else ""
-        identities, sums = ({}, {}) if name is None else identify_parameters(module, prefix)
-        self._tensors = None if name is None else ModuleTensors(module, prefix)
-        training = [place.component for held, place in places.items() if held.training]
-        self._training = frozenset(training)
-        self._queue.first_event = self._recorder.event(
-            places[module].component,
-            LOADED,
-            artifacts=identities,
-            state={"training": training, "parameter_sums": sums},
-            settings={"modules": module_settings(places)} | self._left_out(),
-        )
+        self._contents = ModuleContents(self._recorder, module, places, name)
+        self._queue.first_event = self._contents.load(self._leave_out)
 
-    def tell_changes(self, component: str) -> None:
+    def tell_changes(self) -> None:
         """Record the parameters, buffers and gradients that the block has changed."""
         self.flush()
-        changed = {} if self._tensors is None else self._tensors.changed()
-        if not changed:
-            return
         thread = self._threads.current()
-        tensors = {name: held for name, held in changed.items() if held is not None}
-        gone = [name for name, held in changed.items() if held is None]
-        self._recorder.event(
-            component,
-            CHANGED,
-            logical_step=thread.step,
-            outputs=self._taker.take_all(thread, Leaves(tensors, {}, {})),
-            choice={"gone": gone} if gone else None,
-        )
+        if self._contents is not None:
+            self._contents.tell_changes(thread.step, self._level, thread.workspace)
 
     def _refuse_fork(self, place: ModulePlace) -> None:
         if os.getpid() != self._process:
@@ -156,9 +132,6 @@ class ModuleRecording:
                 f"{place.component} is called in a process that was forked while it is recorded: "
                 "the calls would be lost, or damage the trace; record inside of that process"
             )
-
-    def _left_out(self) -> dict[str, Any]:
-        return {"left_out": list(self._leave_out)} if self._leave_out else {}
 
     def enter(
         self,
@@ -306,7 +279,8 @@ class ModuleRecording:
 
     def _state(self, call: Call, training: bool, given: dict[str, Any]) -> dict[str, Any]:
         state = {**(call.state or {}), **given}
-        if training is not (call.place.component in self._training):
+        known = frozenset() if self._contents is None else self._contents.training
+        if training is not (call.place.component in known):
             state["training"] = training
         return state
 

@@ -16,10 +16,11 @@ import torch
 from tracediff.errors import UsageError
 from tracediff.integrations.nested import cache_lengths
 from tracediff.integrations.torch_conditions import autocast_state
+from tracediff.integrations.torch_contents import LOADED
 from tracediff.integrations.torch_modules import record_module
 from tracediff.integrations.torch_parameters import identify_parameters
 from tracediff.integrations.torch_random import RandomLedger
-from tracediff.integrations.torch_recording import LOADED, ModuleRecording
+from tracediff.integrations.torch_recording import ModuleRecording
 from tracediff.integrations.transformers_row import LOGITS, Pass, RowRecording
 from tracediff.integrations.transformers_rows import (
     Row,
