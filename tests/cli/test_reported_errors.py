@@ -35,6 +35,12 @@ FAILURES = {
         ("diff", "goldens/a.jsonl", "new/a.jsonl", "--tolerance", "zzz=exact"),
         "'zzz' fits no tensor",
     ),
+    "misspelt-option": (
+        ("gate", "goldens", "--new", "new", "--tolerence", "x=exact"),
+        "No such option: --tolerence",
+    ),
+    "wrong-number": (("gate", "goldens", "--new", "new", "--jobs", "abc"), "Invalid value for"),
+    "missing-argument": (("diff", "goldens/a.jsonl"), "Missing argument"),
     "diff-no-file": (("diff", "goldens/a.jsonl", "absent.jsonl"), "no such file"),
 }
 

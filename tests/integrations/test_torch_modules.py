@@ -366,3 +366,15 @@ def test_two_runs_are_the_same_bytes(tmp_path: Path) -> None:
         with Recorder(tmp_path / f"{name}.jsonl") as recorder, record_module(model, recorder):
             call(model)
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "given", [(build(), "run.jsonl"), (Recorder, build())], ids=["path", "swapped"]
+)
+def test_wrong_arguments_are_refused(given: tuple[Any, Any]) -> None:
+    """Other arguments than a module and a recorder are named."""
+    with (
+        pytest.raises(UsageError, match=r"takes a torch\.nn\.Module and a tracediff\.Recorder"),
+        record_module(*given),
+    ):
+        pass

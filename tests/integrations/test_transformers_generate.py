@@ -446,3 +446,18 @@ def test_documented_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert found.first.difference.field == "payload.outputs[logits.repetition_penalty]"
     assert found.cause.kind == "processor"
     assert [trigger.field for trigger in found.triggers] == ["payload.settings.repetition_penalty"]
+
+
+@pytest.mark.parametrize("modules", [False, True], ids=["layers", "modules"])
+def test_changed_weight_is_the_one_origin(modules: bool) -> None:
+    """Whatever a generation does follows from what the model consists of."""
+    traces = []
+    for added in (0.0, 0.5):
+        model = runs.llama()
+        with torch.no_grad():
+            model.lm_head.weight[3, 5] += added
+        traces.append(runs.record(model, IDS, runs.greedy(2), modules=modules))
+    found = diff_traces(*traces)
+    assert [origin.check for origin in found.frontier] == ["artifacts"]
+    assert found.cause is not None
+    assert found.cause.kind == "artifact-changed"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import typer
@@ -44,6 +45,7 @@ class CommandGroup(LazyGroup):
             _fail("; ".join(["interrupted", *map(str, error.args)]), error)
 
     def _invoke(self, ctx: Any) -> Any:
+        words = [*getattr(ctx, "_protected_args", ()), *ctx.args]
         try:
             return super().invoke(ctx)
         except OutputLost:
@@ -54,6 +56,8 @@ class CommandGroup(LazyGroup):
             _fail(f"{type(error).__name__}: {error}", error)
         except Exception as error:
             if type(error).__module__.partition(".")[0] in ("click", "typer"):
+                if words[:1] in (["diff"], ["gate"]) and hasattr(error, "format_message"):
+                    _report_misuse(words, error.format_message())
                 raise
             _fail(
                 f"internal error: {type(error).__name__}: {error}; "
@@ -89,6 +93,13 @@ def tracediff(
 
     Exit status: 0 same, 1 diverged or a rule is broken, 2 could not say.
     """
+
+
+def _report_misuse(words: Sequence[str], message: str) -> None:
+    """Have the reports that are asked for say that the command was not understood."""
+    from tracediff.cli.report_output import report_misuse
+
+    report_misuse(words, message)
 
 
 def _fail(message: str, error: BaseException) -> NoReturn:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tracediff.cli.output import PIPED_WIDTH, open_console, print_bytes, print_problem
-from tracediff.cli.report_plan import ReportPlan, plan_reports, plan_usable
+from tracediff.cli.report_plan import ReportPlan, named_outputs, plan_reports, plan_usable
 from tracediff.cli.streams import OutputLost
 from tracediff.comparison import SideBySide, with_line
 from tracediff.diff import Outcome, TraceDiff
@@ -69,6 +69,18 @@ def settle_reports(
     except TracediffError as error:
         _report_error(plan_usable(wanted, outputs, inputs), title, error)
         raise
+
+
+def report_misuse(words: Sequence[str], message: str) -> None:
+    """Have the reports named on a command line that was not understood say so.
+
+    A report of an earlier run would be taken for this one's.
+    """
+    outputs = named_outputs(words)
+    names = {str(path) for path in outputs}
+    inputs = [word for word in words[1:] if word not in names]
+    title = f"tracediff {words[0]}"
+    _report_error(plan_usable(None, outputs, inputs), title, UsageError(message))
 
 
 @contextmanager

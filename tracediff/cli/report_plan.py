@@ -104,6 +104,19 @@ def plan_usable(
     return ReportPlan(files=tuple(files.items()))
 
 
+def named_outputs(words: Sequence[str]) -> list[Path]:
+    """Return the files that a command line names for reports, whatever else stands in it."""
+    found = []
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        if word in ("-o", "--output") and following:
+            found.append(Path(following))
+        elif word.startswith("--output="):
+            found.append(Path(word.removeprefix("--output=")))
+        elif word.startswith("-o") and len(word) > 2:
+            found.append(Path(word.removeprefix("-o")))
+    return found
+
+
 def _file_format(path: Path, wanted: str | None, inputs: Sequence[str | Path]) -> str:
     _refuse(path, inputs)
     ending = ENDINGS.get(path.suffix.lower(), wanted)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import torch
 
+from tracediff.errors import UsageError
 from tracediff.integrations.torch_hooks import watch_calls
 from tracediff.integrations.torch_places import find_places
 from tracediff.integrations.torch_random import RandomLedger
@@ -55,9 +56,15 @@ def record_module(
     beside torch's own; `leave_out` are globs over names of arguments and results that are not
     looked at. What was compiled (`torch.compile`) is recorded as one call.
 
-    Raises UsageError for an `include` that fits no module, out of the call for what a trace cannot
-    hold, and at the end of a block in which no call of a recorded module gave anything to compare.
+    Raises UsageError for other arguments than a module and a recorder, an `include` that fits no
+    module, out of the call for what a trace cannot hold, and at the end of a block in which no call
+    of a recorded module gave anything to compare.
     """
+    if not isinstance(module, torch.nn.Module) or not isinstance(recorder, Recorder):
+        raise UsageError(
+            "record_module takes a torch.nn.Module and a tracediff.Recorder, such as "
+            f'Recorder("run.jsonl"), not {type(module).__name__} and {type(recorder).__name__}'
+        )
     places = find_places(module, include, name)
     level = parse_level(level) if isinstance(level, str) else level or recorder.level
     ledger = RandomLedger(generators)

@@ -100,6 +100,11 @@ class ModuleRecording:
         """The ledger of draws, for what draws between calls: each draw is told once."""
         return self._random
 
+    @property
+    def loaded(self) -> str:
+        """The id of the event that says what the module consists of."""
+        return self._queue.first_event
+
     def flush(self) -> None:
         """Record the calls that wait; needed by nobody who records by the same recorder."""
         self._queue.flush()

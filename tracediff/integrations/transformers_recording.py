@@ -104,7 +104,7 @@ class GenerationRecording:
         refuse_mode(config)
         config.disable_compile = True  # what is compiled calls no hooks
         self.has_begun, self._config, self._mask = True, config, mask
-        self._root = self._recorder.event(
+        self._recorder.event(
             "gateway",
             "request.accepted",
             artifacts={"model": type(self._model).__name__},
@@ -118,15 +118,17 @@ class GenerationRecording:
             )
             self._module_recording = self._modules.enter_context(recording)
             self._random = self._module_recording.random
+            self._root = self._module_recording.loaded
         else:
-            self._load()
+            self._root = self._load()
 
-    def _load(self) -> None:
+    def _load(self) -> str:
+        """Record what the model consists of; everything follows from it."""
         model, is_wanted = self._model, self._extent.parameters
         identities, sums = identify_parameters(model) if is_wanted else ({}, {})
         name = type(model).__name__
         training = [path or name for path, held in model.named_modules() if held.training]
-        self._recorder.event(
+        return self._recorder.event(
             name,
             LOADED,
             artifacts=identities,
