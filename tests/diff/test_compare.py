@@ -233,6 +233,47 @@ def test_first_visible_effect_is_named_beside_the_first_divergence(golden: Trace
     assert (found.first.left.event_id, found.visible.left.event_id) == ("e09", "e21")
 
 
+TOPS: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a-value": ({"token_id": 1, "top": [[1, 0.5]]}, {"token_id": 1, "top": [[1, 0.25]]}),
+    "an-id": ({"token_id": 1, "top": [[1, 0.5]]}, {"token_id": 1, "top": [[2, 0.5]]}),
+    "one-lacks-it": ({"token_id": 1, "top": [[1, 0.5]]}, {"token_id": 1}),
+    "one-lacks-a-choice": ({"top": [[1, 0.5]]}, {}),
+    "in-a-step": (
+        {"steps": [{"token_id": 1, "top": [[1, 0.5]]}]},
+        {"steps": [{"token_id": 1, "top": [[1, 0.25]]}]},
+    ),
+}
+
+
+def _chosen(choice: dict[str, Any]) -> dict[str, Any]:
+    return {"choice": choice} if choice else {}
+
+
+@pytest.mark.parametrize("case", TOPS)
+def test_a_top_list_is_not_visible(case: str) -> None:
+    """It parts the traces, and the first visible effect is the token that follows."""
+    mine, other = TOPS[case]
+    ends = [event("c", event_type="last", step=1, choice={"token_id": token}) for token in (1, 2)]
+    left, right = (
+        chain(event("a", state={"n": 0}), event("b", step=1, **_chosen(choice)), end)
+        for choice, end in zip((mine, other), ends, strict=True)
+    )
+    found = diff_traces(left, right)
+    assert found.first is not None
+    assert found.first.check == "choice"
+    assert found.visible is not None
+    assert found.visible.left is not None
+    assert found.visible.left.event_id == "c"
+    assert found.visible.difference.field == "payload.choice.token_id"
+
+
+def test_a_commit_that_holds_a_top_list_is_visible() -> None:
+    """Only in a choice does `top` mean measured values."""
+    found = diff_traces(small(commit={"top": [[1, 2]]}), small(commit={"top": [[1, 3]]}))
+    assert found.visible is not None
+    assert found.visible.difference.field == "payload.commit.top[0][1]"
+
+
 RUNS: Mapping[str, tuple[dict[str, Any], str, Outcome, str, str, str]] = {
     "same": ({}, "ordered", Outcome.EQUAL, "", "", ""),
     "blas": ({}, "blas", Outcome.WITHIN_TOLERANCE, "", "", ""),

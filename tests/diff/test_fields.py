@@ -108,3 +108,12 @@ def test_each_entry_reports_every_key() -> None:
     """Settings are compared entry by entry."""
     found = FieldComparer().each_entry({"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 2, "d": 4}, "s")
     assert [difference.field for difference in found] == ["s.a", "s.c", "s.d"]
+
+
+def test_each_entry_looks_into_objects() -> None:
+    """Each differing key of an object is a difference of its own; a list is one entry."""
+    left = {"modules": {"0": "a", "1": "b", "4": "c"}, "list": [1, 2], "one": {"x": 1}}
+    right = {"modules": {"0": "A", "1": "b", "4": "C"}, "list": [2, 3], "one": 1}
+    found = FieldComparer().each_entry(left, right, "s")
+    fields = [difference.field for difference in found]
+    assert fields == ["s.modules.0", "s.modules.4", "s.list[0]", "s.one"]

@@ -1,5 +1,6 @@
 """Comparing under a name map: the right trace read under the left one's names."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,63 @@ def test_the_module_that_a_recorder_puts_into_the_state() -> None:
     found = compared(left, right, "a -> b", "a.* -> b.*")
     assert (found.outcome, found.warnings) == (Outcome.EQUAL, ())
     assert compared(left, right, "key:a.* -> b.*").outcome is Outcome.DIVERGED
+
+
+def described(*names: str, eps: str = "1e-05", last: float = 3.0) -> Trace:
+    """Return a trace of modules that says of each what it is, as a recorder of modules does."""
+    loaded = event(
+        "r",
+        event_type="module.loaded",
+        state={"training": list(names), "parameter_sums": {f"{name}.w": [1] for name in names}},
+        artifacts={f"{name}.w": "b3:1" for name in names},
+        settings={"modules": dict.fromkeys(names, f"Norm(eps={eps})")},
+    )
+    called = [
+        event(
+            f"e{number}",
+            component=name,
+            event_type="module.called",
+            outputs=[tensor(f"{name}.output", np.array([1.0, 2.0, last]))],
+        )
+        for number, name in enumerate(names)
+    ]
+    return chain(loaded, *called)
+
+
+def test_settings_by_module_are_read_under_the_map() -> None:
+    """The same model under other names has no other settings, and none that count."""
+    left, right = described("blocks.0", "blocks.1"), described("layers.0", "layers.1")
+    found = compared(left, right, "blocks.* -> layers.*", strict_settings=True)
+    assert (found.outcome, found.triggers, found.warnings) == (Outcome.EQUAL, (), ())
+    narrow = compared(left, right, "event:blocks.* -> layers.*")
+    assert not narrow.triggers
+
+
+def test_another_setting_of_a_renamed_module_is_the_cause() -> None:
+    """What a module is called does not hide what it is."""
+    left, right = described("blocks.0"), described("layers.0", eps="0.001", last=3.5)
+    found = compared(left, right, "blocks.* -> layers.*")
+    assert [trigger.field for trigger in found.triggers] == ["payload.settings.modules.blocks.0"]
+    assert found.cause is not None
+    assert found.cause.explanation.endswith("Norm(eps=1e-05) -> Norm(eps=0.001)")
+
+
+def test_a_module_of_which_one_side_says_nothing_has_no_other_setting() -> None:
+    """Without a map nothing is known of the right module's settings, and nothing is said."""
+    left, right = described("a"), described("a", last=3.5)
+    root = right.root
+    silent = replace(root, payload={**root.payload, "settings": {"modules": {}}})
+    found = diff_traces(left, replace(right, events=(silent, *right.events[1:])))
+    assert found.cause is not None
+    assert "settings" not in found.cause.explanation
+
+
+@pytest.mark.parametrize("value", [None, 1, "a", ["a", 1], {"a": 1}], ids=str)
+def test_settings_of_that_name_may_hold_anything(value: Any) -> None:
+    """Other recorders may have a setting `modules` too, which need not name modules."""
+    left, right = chain(event("a", state={"n": 1})), chain(event("a", settings={"modules": value}))
+    found = compared(left, right, "zzz -> y")
+    assert [trigger.right for trigger in found.triggers] == [value]
 
 
 def test_options_look_at_mapped_names() -> None:

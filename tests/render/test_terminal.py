@@ -99,6 +99,21 @@ def test_settings_that_count_are_shown_in_a_folder_too() -> None:
     assert "2 pairs: 1 equal, 1 diverged" in text
 
 
+@pytest.mark.parametrize("section", ["settings", "context"])
+def test_every_key_of_nested_settings_is_a_line(section: str) -> None:
+    """As many as fit are shown with how many are left; --all lists them."""
+    left, right = (of_sections(**{section: {"m": {str(n): v for n in range(10)}}}) for v in (1, 2))
+    diff = diff_traces(left, right)
+    text = shown(diff)
+    assert f"{section}.m.7: 1 -> 2" in text
+    assert f"{section}.m.8" not in text
+    assert "and 2 more (--all lists them)" in text
+    everything = StringIO()
+    print_diffs((diff,), Console(file=everything, width=300), show_all=True)
+    assert f"{section}.m.9: 1 -> 2" in everything.getvalue()
+    assert "more" not in everything.getvalue()
+
+
 def test_long_names_are_not_cut() -> None:
     """A path in the headline is printed whole."""
     name = "/".join(["folder"] * 60) + "/a.jsonl"

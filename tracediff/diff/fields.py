@@ -53,10 +53,17 @@ class FieldComparer:
     def each_entry(
         self, left: Mapping[str, Any], right: Mapping[str, Any], field: str
     ) -> list[FieldDifference]:
-        """Return the first difference of every entry of two objects, in left's order."""
+        """Return the first difference of every entry of two objects, in left's order.
+
+        Where an entry is an object on both sides, each differing entry of that is one of its own.
+        """
         found = []
         for key in dict.fromkeys((*left, *right)):
-            difference = next(self._entry(left, right, key, field, False), None)
+            mine, other = left.get(key, MISSING), right.get(key, MISSING)
+            if isinstance(mine, Mapping) and isinstance(other, Mapping):
+                found += self.each_entry(mine, other, f"{field}.{key}")
+                continue
+            difference = next(self._differences(mine, other, f"{field}.{key}", False), None)
             if difference is not None:
                 found.append(difference)
         return found
@@ -132,6 +139,19 @@ class FieldComparer:
     def _ties(self, left: Any, right: Any) -> bool:
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
         return same_scalar(left, right) or (numbers and self._close(left, right))
+
+
+def without_tops(choice: Any) -> Any:
+    """Return a choice without its measured values: its `top` list, and those of its steps."""
+    if isinstance(choice, list):
+        return [without_tops(item) for item in choice]
+    if not isinstance(choice, Mapping):
+        return choice
+    return {
+        key: without_tops(value) if isinstance(value, list) else value
+        for key, value in choice.items()
+        if key != TOP or not _is_top(value)
+    }
 
 
 def _is_top(value: Any) -> bool:

@@ -16,8 +16,8 @@ from tracediff.errors import UsageError
 
 ARROW = "->"
 KINDS = ("event", "tensor", "key")
-"""What a prefix `KIND:` restricts a rule to: components and event types, tensors, or the keys of
-`artifacts` and `state`. Without a prefix a rule is for all three."""
+"""What a prefix `KIND:` restricts a rule to: components, event types and paths of modules; tensors;
+or the keys of `artifacts` and `state`. Without a prefix a rule is for all three."""
 
 
 @dataclass(frozen=True, slots=True)

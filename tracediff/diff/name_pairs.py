@@ -91,10 +91,10 @@ def _votes(events: EventPair) -> Iterator[NamePair]:
     left, right = events.left, events.right
     for mine, other in zip(event_names(left), event_names(right), strict=False):
         yield NamePair("event", mine, other, events.evidence)
-    listed = list(listed_modules(left)), list(listed_modules(right))
-    if len(listed[0]) == len(listed[1]):
-        for mine, other in zip(*listed, strict=True):
-            yield NamePair("event", mine, other, "shape")
+    for listed in zip(listed_modules(left), listed_modules(right), strict=False):
+        if len(listed[0]) == len(listed[1]):
+            for mine, other in zip(*listed, strict=True):
+                yield NamePair("event", mine, other, "shape")
     for section in TENSOR_SECTIONS:
         yield from _tensor_votes(left, right, section)
     for section in KEYED_SECTIONS:

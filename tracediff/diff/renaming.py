@@ -1,14 +1,16 @@
 """Reads the right trace under the left one's names, as a name map says.
 
 Knows where in an event names stand: component, event type, tensors, keys of `artifacts` and of all
-objects in `state`, and the module paths that a recorder may put into the state. Must not know rules
-in detail (`name_map`). The left trace keeps its names, so that its tolerances go on to fit.
+objects in `state`, and the module paths that a recorder may put into the state and the settings.
+Must not know rules in detail (`name_map`). The left trace keeps its names, so that its tolerances
+go on to fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from tracediff.diff.name_map import KINDS, NameMap, match_names
@@ -18,6 +20,9 @@ from tracediff.events.event import TENSOR_SECTIONS
 KEYED_SECTIONS = ("artifacts", "state")
 MODULES = ("module", "training")
 """Keys of `state` whose value is the path of a module, or a list of such: these are event names."""
+
+DESCRIBED = "modules"
+"""Key of `settings` whose value says of modules what they are: its keys are event names too."""
 
 MOST_LISTED = 8
 NOUNS = {"event": "event name", "tensor": "tensor name", "key": "key"}
@@ -79,7 +84,7 @@ def names_of(events: Sequence[Event]) -> dict[str, list[str]]:
     """Return the names of a trace by kind, each once, in order of appearance."""
     found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
     for event in events:
-        found["event"].update(dict.fromkeys((*event_names(event), *listed_modules(event))))
+        found["event"].update(dict.fromkeys((*event_names(event), *chain(*listed_modules(event)))))
         found["tensor"].update(dict.fromkeys(tensor["name"] for tensor in tensors_of(event)))
         found["key"].update(dict.fromkeys(keys_of(event)))
     return {kind: list(names) for kind, names in found.items()}
@@ -92,13 +97,14 @@ def event_names(event: Event) -> tuple[str, ...]:
     return (*own, module) if isinstance(module, str) else own
 
 
-def listed_modules(event: Event) -> Iterator[str]:
-    """Yield the module paths that the state lists."""
+def listed_modules(event: Event) -> tuple[list[str], ...]:
+    """Return the module paths of every list of such in the state, then those of the settings."""
     state = event.payload.get("state", {})
-    for key in MODULES:
-        listed = state.get(key)
-        if isinstance(listed, list):
-            yield from (name for name in listed if isinstance(name, str))
+    listed = [state[key] for key in MODULES if isinstance(state.get(key), list)]
+    described = event.payload.get("settings", {}).get(DESCRIBED)
+    if isinstance(described, Mapping):
+        listed.append(list(described))
+    return tuple([name for name in found if isinstance(name, str)] for found in listed)
 
 
 def tensors_of(event: Event) -> Iterator[Mapping[str, Any]]:
@@ -131,6 +137,9 @@ def _under(event: Event, names: Mapping[str, Mapping[str, str]]) -> Event:
             found = payload[section]
             named = {key: _named(found[key], events) for key in MODULES if key in found}
             payload[section] = _keyed({**found, **(named if section == "state" else {})}, keys)
+    settings = payload.get("settings", {})
+    if DESCRIBED in settings:
+        payload["settings"] = {**settings, DESCRIBED: _named(settings[DESCRIBED], events)}
     return replace(
         event,
         component=events[event.component],
@@ -140,7 +149,9 @@ def _under(event: Event, names: Mapping[str, Mapping[str, str]]) -> Event:
 
 
 def _named(found: Any, names: Mapping[str, str]) -> Any:
-    """Return the path of a module, or a list of such, under the other names."""
+    """Return the path of a module, a list of such or an object by such, under the other names."""
+    if isinstance(found, Mapping):
+        return {names.get(key, key): value for key, value in found.items()}
     if isinstance(found, list):
         return [names.get(item, item) if isinstance(item, str) else item for item in found]
     return names.get(found, found) if isinstance(found, str) else found

@@ -196,13 +196,13 @@ class TraceDiff:
     divergent ancestor (`first` among them), `downstream` counts the others by section.
     `neighbours` are the pairs around the first divergence that were looked at, in walking order,
     and `line` is the line of left's file where it is (or of the event before it, where left lacks
-    it), counted from 1; None where no file is known. `triggers`
-    are differing settings, `context` differing conditions; neither is a divergence. `visible` is
-    the first event whose choice or commit differs. `normalisers` names everything that was applied
-    before comparing; `warnings` are for people. `drift` is measured unless everything is equal or
-    the traces are too large to be held in memory. `levels` gives the outcome of image traces at
-    each level of comparison where they are not the same at all of them. `unused_rules` are globs
-    of the options (tolerances, only, skip) that fit nothing in either trace.
+    it), counted from 1; None where no file is known. `triggers` are differing settings, `context`
+    differing conditions; neither is a divergence. `visible` is the first event whose choice or
+    commit differs, in a choice outside its `top` lists. `normalisers` names everything that was
+    applied before comparing; `warnings` are for people. `drift` is measured unless everything is
+    equal or the traces are too large to be held in memory. `levels` gives the outcome of image
+    traces at each level of comparison where they are not the same at all of them. `unused_rules`
+    are globs of the options (tolerances, only, skip) that fit nothing in either trace.
     """
 
     outcome: Outcome

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracediff.diff.fields import FieldComparer
+from tracediff.diff.fields import FieldComparer, without_tops
 from tracediff.diff.identifiers import IdRenaming
 from tracediff.diff.result import MISSING, Divergence, EventPlace, FieldDifference, TensorDifference
 from tracediff.diff.tensors import Judgement, TensorJudge
@@ -129,8 +129,18 @@ class PairComparer:
             failed = self._checks[section](left, right)
         if failed is None:
             return PairComparison(None, None, self._unproven)
-        seen = (self._checks[section](left, right) for section in VISIBLE)
-        return PairComparison(failed, next((found for found in seen if found is not None), None))
+        return PairComparison(failed, self._visible(left, right))
+
+    def _visible(self, left: Event, right: Event) -> Divergence | None:
+        """Return the first difference that is seen from outside: none within a `top` list."""
+        for section in VISIBLE:
+            mine, other = (event.payload.get(section, MISSING) for event in (left, right))
+            if section == "choice":
+                mine, other = without_tops(mine) or MISSING, without_tops(other) or MISSING
+            difference = self._fields.first(mine, other, f"payload.{section}")
+            if difference is not None:
+                return divergence_at(left, right, section, difference)
+        return None
 
     def _exact(self, section: str) -> Check:
         def check(left: Event, right: Event) -> Divergence | None:

@@ -6,6 +6,7 @@ tells more about the line before it, and an empty one continues it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from tracediff.diff import Coverage, Divergence, Outcome, TensorDifference, TraceDiff
@@ -43,7 +44,7 @@ def verdict_lines(diff: TraceDiff, *, show_all: bool = False) -> list[Line]:
     if diff.visible is not None:
         lines.append(("visible", _visible_text(diff)))
     lines += _consequence_lines(diff, show_all=show_all)
-    lines += _condition_lines(diff)
+    lines += _condition_lines(diff, show_all=show_all)
     if not diff.message:
         lines.append(("compared", coverage_text(diff.coverage)))
     lines += [("normalised", visible(text, LONGEST_MESSAGE)) for text in diff.normalisers]
@@ -59,16 +60,20 @@ def next_lines(diff: TraceDiff) -> list[Line]:
 
 def _trigger_lines(diff: TraceDiff, *, show_all: bool) -> list[Line]:
     label = "setting" if diff.first is None else "trigger"
-    shown = diff.triggers if show_all else diff.triggers[:SHOWN_TRIGGERS]
-    lines = [(label, _change_text(trigger)) for trigger in shown]
-    if len(diff.triggers) > len(shown):
-        lines.append(("", f"and {len(diff.triggers) - len(shown)} more (--all lists them)"))
+    return _change_lines(label, diff.triggers, show_all=show_all)
+
+
+def _change_lines(label: str, found: Sequence[FieldDifference], *, show_all: bool) -> list[Line]:
+    shown = found if show_all else found[:SHOWN_TRIGGERS]
+    lines = [(label, _change_text(difference)) for difference in shown]
+    if len(found) > len(shown):
+        lines.append(("", f"and {len(found) - len(shown)} more (--all lists them)"))
     return lines
 
 
-def _condition_lines(diff: TraceDiff) -> list[Line]:
+def _condition_lines(diff: TraceDiff, *, show_all: bool) -> list[Line]:
     """Return what accompanies the verdict: conditions, levels, drift, tolerated differences."""
-    lines = [("context", _change_text(difference)) for difference in diff.context[:SHOWN_TRIGGERS]]
+    lines = _change_lines("context", diff.context, show_all=show_all)
     if diff.levels:
         found = "; ".join(f"{level}: {outcome}" for level, outcome in diff.levels.items())
         lines.append(("levels", found))

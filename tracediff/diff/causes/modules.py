@@ -113,8 +113,8 @@ def other_settings(findings: Findings) -> Cause | None:
             (findings.right_trace, findings.right),
         )
     )
-    if mine == other:
-        return None
+    if mine == other or None in (mine, other):
+        return None  # what one side does not say is no other setting
     text = f"inputs and state agree, the settings of the module do not: {mine} -> {other}"
     evidence = {"settings": {"left": mine, "right": other}, "tensor": tensor.name}
     return Cause("numeric-path", findings.component, text, evidence)
