@@ -63,15 +63,18 @@ def names(folder: Path) -> set[str]:
 def test_a_killed_run_leaves_only_partials(tmp_path: Path, name: str, ending: str) -> None:
     """Whatever ends the process, the final name stays free and the partial is incomplete."""
     path = tmp_path / f"a{ending}"
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", WRITE_FOREVER, str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == b"running\n"
-    child.send_signal(signal.Signals[name])
-    child.communicate(timeout=60)
+    ) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"running\n"
+            child.send_signal(signal.Signals[name])
+            child.communicate(timeout=60)
+        finally:
+            child.kill()  # one that did not end would fill the disk
     assert child.returncode != 0
     assert names(tmp_path) == {f"a{ending}.partial", "a.timing.jsonl.partial"}
     found = []
