@@ -24,7 +24,6 @@ from tracediff.importing.recording import record_import
 from tracediff.importing.summaries import WEAK_HEADER, summarise_elsewhere, weak_digest
 from tracediff.recording.recordable import Summarised
 
-TENSOR_TYPES = ("torch.Tensor", "mindspore.Tensor", "numpy.ndarray")
 STATISTICS: Mapping[str, str] = MappingProxyType(
     {"Max": "max", "Min": "min", "Mean": "mean", "Norm": "l2"}
 )

@@ -7,9 +7,7 @@ sessions or events.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Final
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +17,6 @@ from blake3 import blake3
 from tracediff.events.digest import TensorDigest, digest_text
 from tracediff.events.element_types import Array, resolve_element_type
 from tracediff.integrations.onnx_graph import subgraphs
-
-_CONSTANTS: Final[Mapping[str, npt.DTypeLike]] = MappingProxyType(
-    {"value_float": np.float32, "value_int": np.int64, "value_string": np.object_}
-)
-"""Attributes of a Constant that are not a tensor: also with an s, for several."""
 
 
 def identify_initializers(
